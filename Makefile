@@ -1,0 +1,45 @@
+# Everything runs in .venv, which is made on the first call; Python 3.11 or newer is all it takes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: $(VENV)/.installed  ## serve the gateway; make run ARGS="--port 9000"
+	@$(BIN)/sandbox-sim serve $(ARGS)
+
+test: $(VENV)/.installed-dev  ## run the tests
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: $(VENV)/.installed-dev  ## format, lint, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev  ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed-dev  ## measure against a bare aiohttp handler; prints ratios
+	$(BIN)/python -m bench $(ARGS)
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+.PHONY: help run test check format bench clean
