@@ -1,0 +1,1 @@
+"""The rules of the gateway: pure functions and frozen data, with `now` as a parameter."""

@@ -1,0 +1,41 @@
+"""Billers and their sandbox accounts. Source: bill product codes, sandbox rule 7, D19.
+
+An account is twelve digits: the biller's three, six zeros, any three. The last digit decides.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+ACCOUNT_PREFIX: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "GOT": "100",
+        "GTM": "101",
+        "DST": "102",
+        "MPO": "103",
+        "MPP": "104",
+        "VPO": "105",
+        "VPP": "106",
+        "SFL": "107",
+        "TLS": "108",
+        "STT": "109",
+        "ECG": "200",
+        "VBB": "201",
+        "BXO": "202",
+        "EPP": "203",
+        "GHW": "204",
+        "SCP": "205",
+        "WRE": "206",
+    }
+)
+BILL_PRODUCTS: Final = tuple(ACCOUNT_PREFIX)
+
+
+def is_account_of(nw: str, account_number: str) -> bool:
+    """Whether the account belongs to the biller `nw`."""
+    return (
+        len(account_number) == 12
+        and account_number.isascii()
+        and account_number.isdigit()
+        and account_number.startswith(ACCOUNT_PREFIX[nw] + "000000")
+    )

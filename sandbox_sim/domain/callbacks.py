@@ -1,0 +1,238 @@
+"""Callbacks: their bodies in five profiles, the signature, the attempts and what became of each.
+
+Source: the interface's Events, D27 to D31. A callback is made once, with the exact bytes that
+every attempt sends, so `trans_id` and the signature stay the same over retries.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Final
+
+from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.transactions import WORDING, Status, Transaction
+
+SIGNATURE_HEADER: Final = "X-Service-Signature"
+KEPT_BODY_BYTES: Final = 4096
+
+
+class Profile(StrEnum):
+    """The bodies that clients in the field read (D27)."""
+
+    TRANS = "trans"
+    TRANS_BARE = "trans_bare"
+    FLAT = "flat"
+    EVENT = "event"
+    SUPERSET = "superset"
+
+
+class Delivery(StrEnum):
+    """Where a callback stands."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often and how far apart a callback is tried (D30)."""
+
+    attempts: int = 3
+    interval: timedelta = timedelta(seconds=300)
+    timeout: timedelta = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a receiver said to one attempt; `problem` in words where it said nothing.
+
+    body: at most its first 4 KiB; duration_ms: of the whole attempt.
+    """
+
+    status_code: int | None
+    body: str
+    duration_ms: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at delivering, as `GET callbacks/{id}` shows it."""
+
+    number: int
+    at: datetime
+    status_code: int | None
+    duration_ms: int
+    response_body: str
+    verdict: str
+    next_attempt_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """One notification to one receiver; `signature` None where signing is off."""
+
+    id: str
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: Profile
+    body: str
+    signature: str | None
+    created_at: datetime
+    state: Delivery = Delivery.PENDING
+    attempts: tuple[Attempt, ...] = ()
+
+    def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
+        """The callback after one more attempt, done with when it was taken or the last one."""
+        number = len(self.attempts) + 1
+        taken = answer.status_code is not None and 200 <= answer.status_code < 300
+        again = not taken and number < schedule.attempts
+        attempt = Attempt(
+            number=number,
+            at=at,
+            status_code=answer.status_code,
+            duration_ms=answer.duration_ms,
+            response_body=answer.body,
+            verdict=verdict(answer),
+            next_attempt_at=at + schedule.interval if again else None,
+        )
+        state = Delivery.DELIVERED if taken else self.state if again else Delivery.FAILED
+        return replace(self, state=state, attempts=(*self.attempts, attempt))
+
+
+def verdict(answer: Answer) -> str:
+    """What an attempt came to, in words."""
+    code = answer.status_code
+    if code is None:
+        return f"not acknowledged: {answer.problem}"
+    if 200 <= code < 300:
+        return f"acknowledged with HTTP {code}"
+    if 300 <= code < 400:
+        return f"not acknowledged: HTTP {code} is a redirect, and redirects are not followed"
+    return f"not acknowledged: HTTP {code}, and only 2xx acknowledges"
+
+
+def choose_profile(url: str, table: Mapping[str, Profile], default: Profile) -> Profile:
+    """The profile of the first glob in `table` that fits the `callback_url`, else the default."""
+    return next((table[glob] for glob in table if fnmatchcase(url, glob)), default)
+
+
+def sign(body: bytes, secret_key: str) -> str:
+    """Hex HMAC with SHA-256 of the exact bytes, keyed with the client's secret key (D29)."""
+    return hmac.new(secret_key.encode(), body, hashlib.sha256).hexdigest()
+
+
+def plain(amount: Decimal) -> str:
+    """The shortest plain decimal: 10.50 gives 10.5, 1E+4 gives 10000 (D28)."""
+    text = format(amount, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def number(amount: Decimal) -> int | float:
+    """The same as a JSON number."""
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dict[str, object]:
+    """The body that the interface shows."""
+    status = transaction.status
+    wording = WORDING[status]
+    return {
+        "trans_ref": transaction.transaction_id,
+        "trans_id": transaction.network_transaction_id,
+        "trans_status": status.value if bare else f"{status.value}/{wording.callback}",
+        "message": wording.message,
+        "customer_number": msisdn.international(transaction.party),
+        "nw": transaction.nw,
+        "payment_mode": transaction.payment_mode,
+        "amount": plain(transaction.amount),
+    }
+
+
+def trans_bare(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """`trans` with the bare status code."""
+    return trans(transaction, at, bare=True)
+
+
+def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """The status record and the request in one."""
+    wording = WORDING[transaction.status]
+    return {
+        "transaction_id": transaction.transaction_id,
+        "status": transaction.status.value,
+        "status_desc": wording.description,
+        "network_transaction_id": transaction.network_transaction_id,
+        "message": wording.message,
+        "amount": number(transaction.amount),
+        "currency_code": transaction.currency_code,
+        "customer_number": msisdn.international(transaction.party),
+        "reference": transaction.reference,
+        "timestamp": iso(at),
+    }
+
+
+_EVENT_TYPES: Final[Mapping[Status, str]] = {
+    Status.SUCCESSFUL: "payment_success",
+    Status.FAILED: "payment_failure",
+    Status.PENDING: "payment_pending",
+    Status.CANCELLED: "payment_cancelled",
+}
+
+
+def event(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """The body that the storefront plugin receives."""
+    body = flat(transaction, at)
+    del body["message"]
+    return {
+        "event_type": _EVENT_TYPES[transaction.status],
+        "transaction_id": body.pop("transaction_id"),
+        "order_id": transaction.reference,
+        **body,
+    }
+
+
+def superset(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """`trans_bare` and `flat` in one; where both have a field, `trans_bare` speaks."""
+    return {**flat(transaction, at), **trans_bare(transaction, at)}
+
+
+BODIES: Final[Mapping[Profile, Callable[[Transaction, datetime], dict[str, object]]]] = {
+    Profile.TRANS: trans,
+    Profile.TRANS_BARE: trans_bare,
+    Profile.FLAT: flat,
+    Profile.EVENT: event,
+    Profile.SUPERSET: superset,
+}
+
+
+def compose(
+    transaction: Transaction,
+    profile: Profile,
+    secret_key: str | None,
+    callback_id: str,
+    at: datetime,
+) -> Callback:
+    """The callback that tells the status a transaction has; unsigned where there is no key."""
+    document = BODIES[profile](transaction, at)
+    body = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return Callback(
+        id=callback_id,
+        service_id=transaction.service_id,
+        transaction_id=transaction.transaction_id,
+        network_transaction_id=transaction.network_transaction_id,
+        url=transaction.callback_url,
+        profile=profile,
+        body=body,
+        signature=sign(body.encode(), secret_key) if secret_key is not None else None,
+        created_at=at,
+    )

@@ -1,0 +1,39 @@
+"""The hosted card page of one payment. Source: endpoint 2, sandbox rule 6, D20.
+
+If no browser opens the page in time the payment completes by itself; once opened, the person
+decides: pay, fail or cancel.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from sandbox_sim.domain.transactions import Status
+
+
+class Choice(StrEnum):
+    """The three buttons."""
+
+    PAY = "pay"
+    FAIL = "fail"
+    CANCEL = "cancel"
+
+
+STATUS_OF: Final = MappingProxyType(
+    {Choice.PAY: Status.SUCCESSFUL, Choice.FAIL: Status.FAILED, Choice.CANCEL: Status.CANCELLED}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """What the page needs to know; `id` is the last part of `redirect_url`, unguessable."""
+
+    id: str
+    service_id: int
+    network_transaction_id: str
+    landing_page: str
+    asks_for_card: bool
+    expires_at: datetime
+    opened: bool = False

@@ -1,0 +1,26 @@
+"""Clients and their credentials. Source: the interface's Authentication, D2."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class ServiceMode(StrEnum):
+    """Which world a credential set opens."""
+
+    SANDBOX = "S"
+    PRODUCTION = "P"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One credential set. `service_ids` empty means that it may use any service."""
+
+    client_key: str
+    secret_key: str = field(repr=False)
+    mode: ServiceMode = ServiceMode.SANDBOX
+    service_ids: frozenset[int] = frozenset()
+    callback_profile: str | None = None
+
+    def may_use(self, service_id: int) -> bool:
+        """Whether the set is for this service."""
+        return not self.service_ids or service_id in self.service_ids

@@ -1,0 +1,30 @@
+"""The built-in callback receiver: what lies in an inbox."""
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sandbox_sim.domain.callbacks import sign
+
+Signature = Literal["valid", "invalid", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class InboxMessage:
+    """One delivery as it arrived; `body` as text, header names in lower case."""
+
+    at: datetime
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    signature: Signature
+
+
+def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) -> Signature:
+    """Whether the signature is that of the exact bytes under one of the keys."""
+    if not given:
+        return "missing"
+    candidates = [hmac.compare_digest(sign(body, key), given.lower()) for key in secret_keys]
+    return "valid" if any(candidates) else "invalid"

@@ -1,0 +1,25 @@
+"""Work that falls due later: one kind of thing for everything asynchronous."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class JobKind(StrEnum):
+    """What to do when it falls due, and what `subject` then names."""
+
+    SETTLE = "settle"  # a payment; network_transaction_id
+    SETTLE_CARD = "settle-card"  # a card payment nobody opened; checkout id
+    SETTLE_SMS = "settle-sms"  # a send; processing_id or batch_id
+    DELIVER = "deliver"  # an attempt at a callback; callback id
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A promise of the gateway: do `kind` to `subject` at `due_at`. The store numbers them."""
+
+    due_at: datetime
+    kind: JobKind
+    service_id: int
+    subject: str
+    number: int = 0

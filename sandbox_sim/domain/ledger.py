@@ -1,0 +1,138 @@
+"""Accounts of a service: every movement is a posting and a balance is their sum.
+
+Source: sandbox rules 9 and 10, D21, D22. Money is in GHS, SMS in units; both are `Decimal` here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.vocabulary import Operation
+
+
+class Account(StrEnum):
+    """The four balances of the balance record, in its order."""
+
+    PAYOUT = "payout"
+    COLLECTION = "collection"
+    SMS = "sms"
+    AIRTIME = "airtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """One movement on one account.
+
+    reason: opening, charge, refund, topup, collected, deposited, spent, returned.
+    subject: the id of the transaction, send or batch that caused it.
+    """
+
+    service_id: int
+    account: Account
+    amount: Decimal
+    reason: str
+    subject: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The sum of an account's postings, and when the last one came."""
+
+    amount: Decimal
+    updated_at: datetime
+
+
+_FIGURES: Final[Mapping[Account, Decimal]] = MappingProxyType(
+    {
+        Account.PAYOUT: Decimal(10000),
+        Account.COLLECTION: Decimal(100000),
+        Account.SMS: Decimal(500),
+        Account.AIRTIME: Decimal(1000),
+    }
+)
+_FIGURES_OF_NINE: Final[Mapping[Account, Decimal]] = MappingProxyType(
+    {
+        Account.PAYOUT: Decimal("5.0"),
+        Account.COLLECTION: Decimal("10.0"),
+        Account.SMS: Decimal(0),
+        Account.AIRTIME: Decimal("1.0"),
+    }
+)
+
+
+def ends_in_nine(service_id: int) -> bool:
+    """The magic service ids of rule 9."""
+    return service_id % 10 == 9
+
+
+def figure(service_id: int, account: Account) -> Decimal:
+    """The interface's figure for an account (rule 9), `airtime` from D21."""
+    figures = _FIGURES_OF_NINE if ends_in_nine(service_id) else _FIGURES
+    return figures[account]
+
+
+def figure_in_json(amount: Decimal) -> int | float:
+    """A balance as a JSON number: whole figures as integers, 10.0 as 10.0."""
+    return float(amount) if "." in str(amount) else int(amount)
+
+
+def opening(service_id: int, account: Account, sms_initial_units: int, at: datetime) -> Posting:
+    """The posting that opens an account; SMS from its own setting, 0 where the id ends in 9."""
+    if account is Account.SMS and not ends_in_nine(service_id):
+        amount = Decimal(sms_initial_units)
+    else:
+        amount = figure(service_id, account)
+    return Posting(service_id, account, amount, "opening", "", at)
+
+
+_SPENT_FROM: Final[Mapping[Operation, Account]] = MappingProxyType(
+    {
+        Operation.PAYOUT: Account.PAYOUT,
+        Operation.BILL: Account.PAYOUT,
+        Operation.AIRTIME: Account.AIRTIME,
+    }
+)
+_RECEIVED_ON: Final[Mapping[Operation, Account]] = MappingProxyType(
+    {
+        Operation.COLLECT: Account.COLLECTION,
+        Operation.CARD: Account.COLLECTION,
+        Operation.DEPOSIT: Account.PAYOUT,
+    }
+)
+
+
+def spent_from(operation: Operation) -> Account | None:
+    """The account that an operation takes money from when it is accepted."""
+    return _SPENT_FROM.get(operation)
+
+
+def movement(transaction: Transaction) -> Posting | None:
+    """What a transaction moves by reaching the status it has, under live balances (D21).
+
+    Money that leaves does so at acceptance and comes back if the transaction does not succeed;
+    money that comes in arrives with success.
+    """
+    status = transaction.status
+    spent, received = (
+        _SPENT_FROM.get(transaction.operation),
+        _RECEIVED_ON.get(transaction.operation),
+    )
+    amount = transaction.amount
+    if spent and status is Status.PENDING:
+        account, amount, reason = spent, -amount, "spent"
+    elif spent and status in {Status.FAILED, Status.CANCELLED}:
+        account, reason = spent, "returned"
+    elif received and status is Status.SUCCESSFUL:
+        account = received
+        reason = "deposited" if transaction.operation is Operation.DEPOSIT else "collected"
+    else:
+        return None
+    at = transaction.timeline[-1].at
+    subject = transaction.network_transaction_id
+    return Posting(transaction.service_id, account, amount, reason, subject, at)

@@ -1,0 +1,173 @@
+"""What sandbox answers to a payment: a table of named rules, and the first that speaks decides.
+
+Source: sandbox rules 1 to 7, D11 to D14, D19, D20; the order is that of D9. A rule is a function
+of the payment, the sandbox's settings and the facts; it returns an `Outcome` or None.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from sandbox_sim.domain import billers, msisdn
+from sandbox_sim.domain.cards import TEST_CARDS
+from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.vocabulary import Operation, PaymentOption
+
+AMOUNT_CAP: Final = Decimal(10000)
+_CAPPED: Final = frozenset({Operation.COLLECT, Operation.CARD, Operation.BILL, Operation.AIRTIME})
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """The settings that the rules ask."""
+
+    allowlist: Allowlist = field(default_factory=Allowlist)
+    test_cards: Mapping[str, str] = field(default_factory=lambda: TEST_CARDS)
+    reject_duplicates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the service when the payment comes in.
+
+    repeated: it has a live transaction with the same `transaction_id`.
+    available: what the account holds that the payment is taken from; None where none is checked.
+    """
+
+    repeated: bool = False
+    available: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The code that answers, the rule that chose it, and why, in words."""
+
+    code: str
+    rule: str
+    why: str
+    message: str | None = None
+
+
+Rule = Callable[[Payment, Sandbox, Facts], Outcome | None]
+
+
+def _payout_channel(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if payment.operation is not Operation.PAYOUT or payment.is_mobile:
+        return None
+    channel = "bank" if payment.payment_mode == PaymentOption.BANK else "card"
+    return Outcome(
+        "019",
+        "D13",
+        f"sandbox pays out to mobile money only, not to a {channel}",
+        message="Bank and card payouts are not available in sandbox",
+    )
+
+
+def _test_card(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if payment.operation is not Operation.CARD or payment.asks_for_card:
+        return None
+    return card_outcome(payment.party, payment.nw, sandbox)
+
+
+def card_outcome(number: str, nw: str | None, sandbox: Sandbox) -> Outcome | None:
+    """The rejection of a card that sandbox does not take; `nw` None stands for either brand."""
+    brand = sandbox.test_cards.get(number)
+    if brand is None:
+        return Outcome("019", "sandbox.6", "customer_number is none of the test cards")
+    if nw not in {None, brand}:
+        return Outcome("019", "D20", f"the test card is a {brand} card and nw says {nw}")
+    return None
+
+
+def _bill_account(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if payment.operation is not Operation.BILL:
+        return None
+    if billers.is_account_of(payment.nw, payment.party):
+        return None
+    shape = billers.ACCOUNT_PREFIX[payment.nw] + "000000"
+    return Outcome(
+        "019",
+        "sandbox.7",
+        f"account_number is no account of {payment.nw}; those are {shape} and three more digits",
+    )
+
+
+def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if not payment.is_mobile or sandbox.allowlist.admits(payment.party):
+        return None
+    if sandbox.allowlist.admits(payment.party, either_form=True):
+        why = "payments take the local form, 0 and nine digits, and this is the 233 form"
+        return Outcome("019", "D11", why)
+    prefixes = ", ".join(sandbox.allowlist.prefixes)
+    why = f"customer_number is not allowlisted; sandbox takes ten digits that begin {prefixes}"
+    if sandbox.allowlist.numbers:
+        why += ", of those only the setting allowed_numbers"
+    return Outcome("019", "sandbox.1", why)
+
+
+def _matching_network(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if not payment.is_mobile:
+        return None
+    owner = sandbox.allowlist.network_mismatch(payment.party, payment.nw)
+    if owner is None:
+        return None
+    return Outcome("019", "D11", f"the number belongs to {owner} and nw says {payment.nw}")
+
+
+def _amount_cap(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if payment.operation not in _CAPPED or payment.amount <= AMOUNT_CAP:
+        return None
+    rule = "D12" if payment.operation is Operation.CARD else "sandbox.3"
+    return Outcome("016", rule, f"amount is above {AMOUNT_CAP}")
+
+
+def _balance(payment: Payment, _sandbox: Sandbox, facts: Facts) -> Outcome | None:
+    if facts.available is None or payment.amount <= facts.available:
+        return None
+    return Outcome("402", "D13", f"amount is above the balance of {facts.available}")
+
+
+def _repeated(_payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome | None:
+    if not (facts.repeated and sandbox.reject_duplicates):
+        return None
+    return Outcome("219", "D14", "the service has a transaction with this transaction_id already")
+
+
+def _last_digit(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    if payment.operation is Operation.CARD or not msisdn.is_declined(payment.party):
+        return None
+    rule = "sandbox.7" if payment.operation is Operation.BILL else "sandbox.3"
+    return Outcome("015", rule, "last digit 9 is a simulated decline")
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _payout_channel,
+    _test_card,
+    _bill_account,
+    _allowed_number,
+    _matching_network,
+    _amount_cap,
+    _balance,
+    _repeated,
+    _last_digit,
+)
+
+_ACCEPTED: Final = {
+    Operation.COLLECT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
+    Operation.DEPOSIT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
+    Operation.AIRTIME: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
+    Operation.PAYOUT: Outcome("202", "sandbox.5", "allowlisted number, last digit 0 to 8"),
+    Operation.BILL: Outcome("202", "sandbox.7", "account of the biller, last digit 0 to 8"),
+    Operation.CARD: Outcome("000", "sandbox.6", "test card", message="Successful"),
+}
+
+
+def decide(payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome:
+    """The first rule of `RULES` that speaks, or the acceptance of the operation."""
+    for rule in RULES:
+        outcome = rule(payment, sandbox, facts)
+        if outcome is not None:
+            return outcome
+    return _ACCEPTED[payment.operation]

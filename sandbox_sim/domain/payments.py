@@ -1,0 +1,48 @@
+"""A payment as it is asked for: one shape for the six payment operations."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sandbox_sim.domain import cards
+from sandbox_sim.domain.vocabulary import HOSTED_CARD, Operation, PaymentOption
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A well-formed request to `make_payment`, `pay_bill` or `send_airtime`.
+
+    party: `customer_number` or `account_number`; empty where the hosted page will ask for a card.
+    """
+
+    operation: Operation
+    service_id: int
+    transaction_id: str
+    reference: str
+    amount: Decimal
+    nw: str
+    party: str
+    payment_mode: str
+    currency_code: str
+    callback_url: str
+    landing_page: str = ""
+
+    @property
+    def is_mobile(self) -> bool:
+        """Whether `party` is a phone number."""
+        return self.operation in _MOBILE or (
+            self.operation is Operation.PAYOUT and self.payment_mode == PaymentOption.MOBILE_MONEY
+        )
+
+    @property
+    def asks_for_card(self) -> bool:
+        """The production shape of card collection: the hosted page takes the card (D20)."""
+        return self.operation is Operation.CARD and self.nw == HOSTED_CARD
+
+    @property
+    def shown_party(self) -> str:
+        """`party` as it may be kept and shown: a card number is masked."""
+        is_card = self.operation is Operation.CARD or self.payment_mode == PaymentOption.CARD
+        return cards.masked(self.party) if is_card else self.party
+
+
+_MOBILE = frozenset({Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME})

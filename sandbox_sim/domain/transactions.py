@@ -1,0 +1,115 @@
+"""Transactions and their life: 002 pending, then 000 successful, 001 failed or 003 cancelled.
+
+Source: "Transaction status codes", the transition table below it, D15, D16, D18. A transaction
+that is decided stays so: moving it again raises `IllegalTransition` and changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sandbox_sim.domain.vocabulary import Operation
+
+# "About 15 minutes", from initiation (D15).
+STATUS_RETENTION: Final = timedelta(minutes=15)
+
+
+class Status(StrEnum):
+    """Transaction status codes."""
+
+    SUCCESSFUL = "000"
+    FAILED = "001"
+    PENDING = "002"
+    CANCELLED = "003"
+
+
+class Wording(NamedTuple):
+    """The three names of one status."""
+
+    message: str  # of the status record (D8)
+    description: str  # `status_desc`
+    callback: str  # after the slash of `trans_status` (D28)
+
+
+WORDING: Final[Mapping[Status, Wording]] = MappingProxyType(
+    {
+        Status.SUCCESSFUL: Wording("SUCCESSFUL", "Transaction Successful", "SUCCESS"),
+        Status.FAILED: Wording("FAILED", "Transaction Failed", "FAILED"),
+        Status.PENDING: Wording("PENDING", "Transaction Pending", "PENDING"),
+        Status.CANCELLED: Wording("CANCELLED", "Transaction Cancelled", "CANCELLED"),
+    }
+)
+
+TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = MappingProxyType(
+    {
+        Status.PENDING: frozenset({Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED}),
+        Status.SUCCESSFUL: frozenset(),
+        Status.FAILED: frozenset(),
+        Status.CANCELLED: frozenset(),
+    }
+)
+
+
+class IllegalTransition(ValueError):
+    """The transaction cannot go from the status it has to the one asked for."""
+
+
+class Change(NamedTuple):
+    """One entry of a timeline."""
+
+    status: Status
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A payment that was taken, from its 202 on.
+
+    network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
+    party: customer number in local form, bill account, or masked card number.
+    timeline: every status with the time it was reached, oldest first.
+    expires_at: when sandbox forgets it; None in production.
+    """
+
+    network_transaction_id: str
+    service_id: int
+    transaction_id: str
+    operation: Operation
+    amount: Decimal
+    nw: str
+    party: str
+    payment_mode: str
+    reference: str
+    currency_code: str
+    callback_url: str
+    client_key: str
+    timeline: tuple[Change, ...]
+    expires_at: datetime | None
+
+    @property
+    def status(self) -> Status:
+        """The status it has now."""
+        return self.timeline[-1].status
+
+    def moved(self, to: Status, at: datetime) -> "Transaction":
+        """The transaction in its next status, or `IllegalTransition`."""
+        if to not in TRANSITIONS[self.status]:
+            message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
+            raise IllegalTransition(message)
+        return replace(self, timeline=(*self.timeline, Change(to, at)))
+
+
+def status_record(transaction: Transaction) -> dict[str, object]:
+    """`response_data` of `get_transaction_status`."""
+    wording = WORDING[transaction.status]
+    return {
+        "network_transaction_id": transaction.network_transaction_id,
+        "status_desc": wording.description,
+        "transaction_id": transaction.transaction_id,
+        "status": transaction.status.value,
+        "message": wording.message,
+    }
