@@ -1,0 +1,86 @@
+"""The hosted card page behind `redirect_url`: opened, decided by a person, or by time (D20)."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sandbox_sim.domain import cards
+from sandbox_sim.domain.checkout import STATUS_OF, Checkout, Choice
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.outcomes import Sandbox, card_outcome
+from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.gateway.settlement import Settlement
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the page shows: the payment, and what was wrong with the card that was entered."""
+
+    checkout: Checkout
+    transaction: Transaction
+    problem: str | None = None
+
+
+class CheckoutPages:
+    """Every method answers None for a page that does not exist or has expired."""
+
+    def __init__(
+        self, store: Store, clock: Clock, settlement: Settlement, sandbox: Sandbox
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settlement = settlement
+        self._sandbox = sandbox
+
+    async def view(self, checkout_id: str, *, opening: bool) -> Page | None:
+        """The page; `opening` it (a GET, not a HEAD) leaves the decision to the person."""
+
+        async def work(unit: Unit) -> Page | None:
+            page = await self._page(unit, checkout_id)
+            if page is not None and opening and not page.checkout.opened:
+                await unit.save_checkout(replace(page.checkout, opened=True))
+            return page
+
+        return await self._store.run(work)
+
+    async def choose(self, checkout_id: str, choice: Choice, card_number: str) -> Page | None:
+        """Pay, fail or cancel; a payment that is decided already stays as it is."""
+
+        async def work(unit: Unit) -> Page | None:
+            page = await self._page(unit, checkout_id)
+            if page is None or page.transaction.status is not Status.PENDING:
+                return page
+            transaction = page.transaction
+            if page.checkout.asks_for_card and choice is Choice.PAY:
+                refusal = card_outcome(card_number, None, self._sandbox)
+                if refusal is not None:
+                    return replace(page, problem="This card is not one of the sandbox test cards")
+                brand = self._sandbox.test_cards[card_number]
+                transaction = replace(transaction, party=cards.masked(card_number), nw=brand)
+            # A failed payment sends no callback; a cancelled one does (D31).
+            decided = await self._settlement.conclude(
+                unit,
+                transaction,
+                STATUS_OF[choice],
+                self._clock.now(),
+                notify=choice is not Choice.FAIL,
+            )
+            return replace(page, transaction=decided)
+
+        return await self._store.run(work)
+
+    async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
+        """The handler of `SETTLE_CARD`: the simulated redirect, unless a browser came."""
+        page = await self._page(unit, job.subject)
+        if page is None or page.checkout.opened or page.transaction.status is not Status.PENDING:
+            return
+        await self._settlement.conclude(unit, page.transaction, Status.SUCCESSFUL, now)
+
+    async def _page(self, unit: Unit, checkout_id: str) -> Page | None:
+        checkout = await unit.checkout(checkout_id)
+        if checkout is None:
+            return None
+        transaction = await unit.transaction_by_network_id(
+            checkout.service_id, checkout.network_transaction_id
+        )
+        return None if transaction is None else Page(checkout, transaction)

@@ -1,0 +1,171 @@
+"""Sending callbacks: a lane for each receiver, so that one that hangs delays nobody else.
+
+A lane (scheme, host and port) has at most `PER_RECEIVER` senders at work; when `IN_ALL` are at
+work a lane still gets its first one. Every attempt is recorded before the job is done, so what
+was not recorded is sent again: at least once, never lost.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Callback, Delivery, Schedule
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Store, Unit
+
+PER_RECEIVER: Final = 32
+IN_ALL: Final = 256
+
+log = logging.getLogger("sandbox_sim.callbacks")
+
+
+class AnswerGate:
+    """Holds a transaction's callback until the answer to its request has been written (D16)."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, asyncio.Event | None] = {}
+
+    def hold(self, network_transaction_id: str) -> None:
+        """From now on its callback waits."""
+        self._held[network_transaction_id] = None
+
+    def release(self, network_transaction_id: str) -> None:
+        """The answer is out, or nobody is there to read it."""
+        event = self._held.pop(network_transaction_id, None)
+        if event is not None:
+            event.set()
+
+    async def passed(self, network_transaction_id: str) -> None:
+        """Return once nothing holds the callback."""
+        if network_transaction_id in self._held:
+            event = self._held[network_transaction_id] or asyncio.Event()
+            self._held[network_transaction_id] = event
+            await event.wait()
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The queue of one receiver and how many senders work on it."""
+
+    queue: deque[tuple[Job, Callback]] = field(default_factory=deque)
+    senders: int = 0
+
+
+class Deliveries:
+    """Takes due callbacks, posts them, records what came of it and plans the next attempt."""
+
+    def __init__(
+        self, store: Store, clock: Clock, sender: CallbackSender, schedule: Schedule
+    ) -> None:
+        self.gate = AnswerGate()
+        self._store = store
+        self._clock = clock
+        self._sender = sender
+        self._schedule = schedule
+        self._lanes: dict[str, _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
+        """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
+        callback = await unit.callback(job.service_id, job.subject)
+        if callback is None or callback.state is not Delivery.PENDING:
+            await unit.finish(job)
+            return _nothing
+        return lambda: self._enqueue(job, callback)
+
+    async def wait_idle(self) -> None:
+        """Return when every callback taken so far has had its attempt."""
+        await self._idle.wait()
+
+    async def close(self, grace: float) -> None:
+        """Let what is on the wire finish, for at most `grace` seconds; drop the rest."""
+        for lane in self._lanes.values():
+            lane.queue.clear()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _enqueue(self, job: Job, callback: Callback) -> None:
+        parts = urlsplit(callback.url)
+        receiver = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        lane = self._lanes.setdefault(receiver, _Lane())
+        lane.queue.append((job, callback))
+        self._idle.clear()
+        if lane.senders == 0 or (lane.senders < PER_RECEIVER and len(self._tasks) < IN_ALL):
+            lane.senders += 1
+            task = asyncio.create_task(self._work(receiver, lane))
+            self._tasks.add(task)
+            task.add_done_callback(self._left)
+
+    async def _work(self, receiver: str, lane: _Lane) -> None:
+        """One sender of a lane, until its queue is empty."""
+        try:
+            while lane.queue:
+                await self._deliver(*lane.queue.popleft())
+        finally:
+            lane.senders -= 1
+            if lane.senders == 0 and not lane.queue:
+                self._lanes.pop(receiver, None)
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            self._idle.set()
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a callback could not be recorded", exc_info=task.exception())
+
+    async def _deliver(self, job: Job, callback: Callback) -> None:
+        """One attempt, from the wait for the answer to the record of what came."""
+        await self.gate.passed(callback.network_transaction_id)
+        headers = {SIGNATURE_HEADER: callback.signature} if callback.signature else {}
+        answer = await self._sender.send(
+            callback.url, headers, callback.body.encode(), self._schedule.timeout
+        )
+        tried = callback.tried(answer, self._clock.now(), self._schedule)
+        next_attempt_at = tried.attempts[-1].next_attempt_at
+
+        async def record(unit: Unit) -> None:
+            await unit.save_callback(tried)
+            await unit.finish(job)
+            if next_attempt_at is not None:
+                retry = Job(next_attempt_at, JobKind.DELIVER, callback.service_id, callback.id)
+                await unit.add_job(retry)
+
+        await self._store.run(record)
+        self._log(tried)
+
+    def _log(self, callback: Callback) -> None:
+        attempt = callback.attempts[-1]
+        level = logging.INFO if callback.state is Delivery.DELIVERED else logging.WARNING
+        if not log.isEnabledFor(level):
+            return
+        following = ""
+        if attempt.next_attempt_at is not None:
+            following = f"; next attempt in {self._schedule.interval.total_seconds():g} s"
+        elif callback.state is Delivery.FAILED:
+            following = "; that was the last attempt"
+        log.log(
+            level,
+            "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
+            callback.transaction_id,
+            callback.service_id,
+            callback.url,
+            attempt.number,
+            self._schedule.attempts,
+            attempt.verdict,
+            attempt.duration_ms,
+            following,
+        )
+
+
+def _nothing() -> None:
+    """The callback is gone or done with."""

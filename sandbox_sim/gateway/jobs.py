@@ -1,0 +1,118 @@
+"""The clockwork: runs what has fallen due. `run_due(now)` is the logic, the loop is thin."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.deliveries import Deliveries
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+
+BATCH: Final = 100
+# A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
+PUT_OFF: Final = timedelta(minutes=1)
+
+log = logging.getLogger("sandbox_sim.jobs")
+
+Afterwards = Callable[[], None]
+Handler = Callable[[Unit, Job, datetime], Awaitable[Afterwards | None]]
+
+
+class Jobs:
+    """Runs jobs by kind; several of them share one unit of work."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        deliveries: Deliveries,
+        handlers: Mapping[JobKind, Handler],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._deliveries = deliveries
+        self._handlers = handlers
+        self._wake = asyncio.Event()
+        self._asleep_until: datetime | None = None
+        self._one_at_a_time = asyncio.Lock()
+        store.watch_jobs(self._notice)
+
+    async def run_forever(self) -> None:
+        """The loop around `run_due`."""
+        while True:
+            if await self.run_due(self._clock.now()):
+                continue
+            self._wake.clear()
+            self._asleep_until = None
+            self._asleep_until = await self._next_due()
+            await self._clock.wait(self._wake, self._asleep_until)
+
+    async def run_due(self, now: datetime) -> Sequence[Job]:
+        """Run up to a batch of the jobs due at `now`; callbacks leave in the background."""
+        async with self._one_at_a_time:
+            try:
+                jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
+            except Exception:
+                log.exception("a job failed; trying each by itself")
+                jobs, afterwards = await self._one(now)
+            for act in afterwards:
+                act()
+            return jobs
+
+    async def settle(self) -> Sequence[Job]:
+        """Run everything due now, attempts at callbacks included, and what they cause in turn."""
+        ran: list[Job] = []
+        while True:
+            jobs = await self.run_due(self._clock.now())
+            ran.extend(jobs)
+            await self._deliveries.wait_idle()
+            if not jobs:
+                return ran
+
+    async def advance(self, by: timedelta) -> Sequence[Job]:
+        """Move the clock on, stopping at every due time on the way; returns what ran, in order."""
+        target = self._clock.now() + by
+        ran = list(await self.settle())
+        while (due := await self._next_due()) is not None and due <= target:
+            self._clock.move_to(max(due, self._clock.now()))
+            ran.extend(await self.settle())
+        self._clock.move_to(max(target, self._clock.now()))
+        return ran
+
+    async def _batch(
+        self, unit: Unit, now: datetime, limit: int
+    ) -> tuple[Sequence[Job], list[Afterwards]]:
+        jobs = await unit.claim_due(now, limit)
+        found = [await self._handle(unit, job, now) for job in jobs]
+        return jobs, [act for act in found if act is not None]
+
+    async def _handle(self, unit: Unit, job: Job, now: datetime) -> Afterwards | None:
+        act = await self._handlers[job.kind](unit, job, now)
+        if act is None:
+            await unit.finish(job)
+        return act
+
+    async def _one(self, now: datetime) -> tuple[Sequence[Job], list[Afterwards]]:
+        """The next job alone; put off if it is the one that fails."""
+        try:
+            return await self._store.run(lambda unit: self._batch(unit, now, 1))
+        except Exception:
+            log.exception("putting the failing job off by %s", PUT_OFF)
+            return await self._store.run(lambda unit: _put_off(unit, now)), []
+
+    async def _next_due(self) -> datetime | None:
+        return await self._store.run(lambda unit: unit.next_due())
+
+    def _notice(self, due_at: datetime) -> None:
+        if self._asleep_until is None or due_at < self._asleep_until:
+            self._wake.set()
+
+
+async def _put_off(unit: Unit, now: datetime) -> Sequence[Job]:
+    jobs = await unit.claim_due(now, 1)
+    for job in jobs:
+        await unit.finish(job)
+        await unit.add_job(Job(now + PUT_OFF, job.kind, job.service_id, job.subject))
+    return jobs

@@ -1,0 +1,176 @@
+"""The doors to the outside: time, identifiers, state, and the network that callbacks go over."""
+
+from asyncio import Event
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, TypeVar
+
+from sandbox_sim.domain.callbacks import Answer, Callback
+from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.sms import HistoryQuery, Message
+from sandbox_sim.domain.transactions import Transaction
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """Two times: the gateway's, which can be moved, and the real one, which goes on."""
+
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Real time in seconds, for durations only."""
+        ...
+
+    def move_to(self, moment: datetime) -> None:
+        """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        ...
+
+    async def wait(self, wake: Event, until: datetime | None) -> None:
+        """Return when `wake` is set or gateway time has reached `until`."""
+        ...
+
+
+class Ids(Protocol):
+    """Identifiers; each call gives one that was not given before."""
+
+    def network_transaction_id(self) -> str:
+        """Eleven digits (D18)."""
+        ...
+
+    def message_id(self) -> str:
+        """For `processing_id` and `batch_id`."""
+        ...
+
+    def request_id(self) -> str:
+        """For `X-Sandbox-Request-Id`."""
+        ...
+
+    def token(self) -> str:
+        """Unguessable, for addresses that are their own key."""
+        ...
+
+
+class Unit(Protocol):
+    """One unit of work on the state: all of it happens, or none.
+
+    Its methods are coroutines so that a store may wait for its database; work handed to
+    `Store.run` awaits nothing but them. What was written in a unit is read back in it.
+    """
+
+    async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
+        """The newest transaction of this id that has not expired."""
+        ...
+
+    async def transaction_by_network_id(
+        self, service_id: int, network_transaction_id: str
+    ) -> Transaction | None:
+        """Exactly this transaction, even if another has taken over its `transaction_id`."""
+        ...
+
+    async def save_transaction(self, transaction: Transaction, keep_until: datetime) -> None:
+        """Add or replace; it may be forgotten after `keep_until`."""
+        ...
+
+    async def checkout(self, checkout_id: str) -> Checkout | None:
+        """The hosted page of this id, until it expires."""
+        ...
+
+    async def save_checkout(self, checkout: Checkout) -> None:
+        """Add or replace."""
+        ...
+
+    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
+        """One callback with its attempts."""
+        ...
+
+    async def callbacks(self, service_id: int) -> Sequence[Callback]:
+        """The callbacks of a service, newest first."""
+        ...
+
+    async def save_callback(self, callback: Callback) -> None:
+        """Add or replace."""
+        ...
+
+    async def add_job(self, job: Job) -> None:
+        """Save a job; the store numbers it."""
+        ...
+
+    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        """The jobs due at `now`, oldest first; nobody else gets them until they are finished."""
+        ...
+
+    async def finish(self, job: Job) -> None:
+        """A claimed job is done."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """When the next unclaimed job falls due."""
+        ...
+
+    async def balance(self, service_id: int, account: Account) -> Balance | None:
+        """The sum of the account's postings; None before the first."""
+        ...
+
+    async def post(self, posting: Posting) -> None:
+        """Move an account."""
+        ...
+
+    async def postings(self, service_id: int) -> Sequence[Posting]:
+        """Every posting of a service, oldest first."""
+        ...
+
+    async def add_messages(self, messages: Sequence[Message]) -> None:
+        """Save a send: one message, or all of a batch."""
+        ...
+
+    async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
+        """The message with this `processing_id`, or those of this `batch_id`."""
+        ...
+
+    async def save_messages(self, messages: Sequence[Message]) -> None:
+        """Replace messages that were added before."""
+        ...
+
+    async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
+        """One page, newest first, and how many messages the filters admit in all."""
+        ...
+
+    async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
+        """A delivery came in."""
+        ...
+
+    async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
+        """What lies in an inbox, newest first."""
+        ...
+
+    async def clear_inbox(self, name: str) -> int:
+        """Empty an inbox; how many messages it had."""
+        ...
+
+
+class Store(Protocol):
+    """The state, behind atomic units of work."""
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Do `work` atomically; returns when what it wrote is as safe as the store makes it."""
+        ...
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        """Call `notice` with its due time whenever a job was added."""
+        ...
+
+
+class CallbackSender(Protocol):
+    """How a callback leaves the house."""
+
+    async def send(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: timedelta
+    ) -> Answer:
+        """One POST. Whatever goes wrong comes back as an answer that says so; nothing raises."""
+        ...

@@ -1,0 +1,158 @@
+"""The four SMS operations: single, bulk, history and balance."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sandbox_sim.domain import encoding, sms
+from sandbox_sim.domain.codes import Reply
+from sandbox_sim.domain.encoding import Size
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account
+from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.outcomes import Outcome
+from sandbox_sim.domain.sms import HistoryQuery, Message, SmsRequest, SmsStatus
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
+
+
+class Sms:
+    """transition: from ACKNOWLEDGED to SENT or REFUNDED."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        accounts: Accounts,
+        *,
+        allowlist: Allowlist,
+        approved_senders: frozenset[str],
+        transition: timedelta,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._accounts = accounts
+        self._allowlist = allowlist
+        self._approved_senders = approved_senders
+        self._transition = transition
+
+    async def send(self, request: SmsRequest) -> Reply:
+        """`sms/send` and `sms/bulk`: all recipients, charged upfront, or none."""
+        recipients = sms.decide(request, self._allowlist, self._approved_senders)
+        if isinstance(recipients, Outcome):
+            return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
+        size = encoding.measure(request.msg_body)
+        messages = self._messages(request, recipients, size)
+        units = size.page_count * len(recipients)
+        subject = messages[0].batch_id or messages[0].processing_id
+
+        async def work(unit: Unit) -> int | None:
+            now = self._clock.now()
+            left = await self._accounts.charge(unit, request.service_id, units, subject, now)
+            if left is not None:
+                await unit.add_messages(messages)
+                due = now + self._transition
+                await unit.add_job(Job(due, JobKind.SETTLE_SMS, request.service_id, subject))
+            return left
+
+        left = await self._store.run(work)
+        if left is None:
+            why = f"{units} units are needed and the SMS balance of the service is lower"
+            return Reply("237", "sandbox.10", why)
+        record = _bulk_record if request.bulk else _send_record
+        fields = {"response_data": record(messages, size, left)}
+        return Reply("370", "sandbox.10", f"{units} units charged", fields=fields)
+
+    async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
+        """The handler of `SETTLE_SMS`: last digit 9 is refunded, the others are sent (D25)."""
+        messages = await unit.messages(job.service_id, job.subject)
+        settled = [
+            message.settled(now) for message in messages if message.status is SmsStatus.ACKNOWLEDGED
+        ]
+        await unit.save_messages(settled)
+        refund = sum(m.units_charged for m in settled if m.status is SmsStatus.REFUNDED)
+        if refund:
+            await self._accounts.refund(unit, job.service_id, refund, job.subject, now)
+
+    async def history(self, query: HistoryQuery) -> Reply:
+        """`sms/history`."""
+        messages, total = await self._store.run(lambda unit: unit.history(query))
+        fields = {
+            "response_data": [sms.history_item(message) for message in messages],
+            "pagination": {
+                "total_no_of_records": total,
+                "total_pages": -(-total // query.limit),
+                "current_page": query.page,
+                "items_per_page": query.limit,
+            },
+        }
+        return Reply("393", "D26", f"{total} messages", fields=fields)
+
+    async def balance(self, service_id: int) -> Reply:
+        """`sms/balance`."""
+        balance = await self._store.run(
+            lambda unit: self._accounts.balance(unit, service_id, Account.SMS, self._clock.now())
+        )
+        record = {
+            "entity_service_id": service_id,
+            "sms_balance": int(balance.amount),
+            "last_updated": iso(balance.updated_at),
+        }
+        why = f"{balance.amount} units"
+        return Reply("388", "sandbox.10", why, fields={"response_data": record})
+
+    def _messages(
+        self, request: SmsRequest, recipients: Sequence[str], size: Size
+    ) -> Sequence[Message]:
+        batch_id = self._ids.message_id() if request.bulk else None
+        now = self._clock.now()
+        return [
+            Message(
+                processing_id=self._ids.message_id(),
+                batch_id=batch_id,
+                service_id=request.service_id,
+                customer_number=number,
+                message=request.msg_body,
+                sender_id=request.sender_id,
+                encoding=size.encoding,
+                char_count=size.char_count,
+                page_count=size.page_count,
+                status=SmsStatus.ACKNOWLEDGED,
+                created_at=now,
+            )
+            for number in recipients
+        ]
+
+
+def _send_record(messages: Sequence[Message], size: Size, left: int) -> dict[str, object]:
+    """`response_data` of `sms/send`."""
+    (message,) = messages
+    return {
+        "processing_id": message.processing_id,
+        "batch_id": None,
+        "status": message.status.value,
+        "status_code": message.status.code,
+        "page_count": size.page_count,
+        "units_charged": message.units_charged,
+        "char_count": size.char_count,
+        "encoding": size.encoding,
+        "sms_balance": left,
+    }
+
+
+def _bulk_record(messages: Sequence[Message], size: Size, left: int) -> dict[str, object]:
+    """`response_data` of `sms/bulk`."""
+    first = messages[0]
+    return {
+        "batch_id": first.batch_id,
+        "total_recipients": len(messages),
+        "page_count": size.page_count,
+        "units_per_recipient": first.units_charged,
+        "total_units_charged": first.units_charged * len(messages),
+        "sms_balance": left,
+        "status": first.status.value,
+        "status_code": first.status.code,
+        "encoding": size.encoding,
+    }
