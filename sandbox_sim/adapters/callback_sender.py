@@ -1,0 +1,88 @@
+"""Posts callbacks over one shared aiohttp session. Source: D29, D30."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Self
+
+import aiohttp
+
+from sandbox_sim import __version__
+from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES, Answer
+from sandbox_sim.gateway.ports import Clock
+
+# Shorter than receivers keep idle connections, so that none is reused as it is being closed.
+_KEEPALIVE_S = 1.0
+_HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
+
+
+class HttpCallbackSender:
+    """An async context manager: the session lives inside it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=_HEADERS,
+        )
+        return self
+
+    async def __aexit__(self, *_exc_info: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def send(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: timedelta
+    ) -> Answer:
+        """One POST: no redirects, a capped read, and never an exception."""
+        if self._session is None:
+            return Answer(None, "", 0, "the gateway is not running")
+        started = self._clock.monotonic()
+        status, text, problem = None, "", None
+        try:
+            async with self._session.post(
+                url,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=timeout.total_seconds()),
+            ) as response:
+                status = response.status
+                text = await _first_bytes(response)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            problem = _in_words(error, timeout)
+        duration_ms = round((self._clock.monotonic() - started) * 1000)
+        return Answer(status, text, duration_ms, problem)
+
+
+async def _first_bytes(response: aiohttp.ClientResponse) -> str:
+    """The first 4 KiB of the body; what comes after is not read."""
+    kept = bytearray()
+    while len(kept) < KEPT_BODY_BYTES:
+        chunk = await response.content.read(KEPT_BODY_BYTES - len(kept))
+        if not chunk:
+            break
+        kept += chunk
+    return kept.decode("utf-8", "replace")
+
+
+def _in_words(error: Exception, timeout: timedelta) -> str:
+    """What went wrong, for someone who looks for a callback that did not come."""
+    match error:
+        case TimeoutError():
+            return f"no answer within {timeout.total_seconds():g} s"
+        case aiohttp.InvalidURL() | ValueError():
+            return "callback_url is no address that can be called"
+        case aiohttp.ClientConnectorDNSError():
+            return f"the host {error.host} is not known"
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return f"the TLS certificate of {error.host} was not accepted: {error}"
+        case aiohttp.ClientConnectorError():
+            return f"no connection to {error.host}:{error.port}: {error.strerror or error}"
+        case aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            return "the receiver closed the connection without an answer"
+        case _:
+            return f"the exchange broke off: {str(error) or type(error).__name__}"

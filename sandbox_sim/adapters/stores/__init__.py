@@ -1,0 +1,1 @@
+"""Stores: each keeps the state behind the `Store` port and passes the contract suite."""

@@ -1,0 +1,294 @@
+"""State in memory: plain dicts and the status cache; gone when the process ends.
+
+Large collections hold bytes (see `codec`). Writes happen at once and note how to take them back,
+so a unit of work that raises leaves nothing behind. Nothing here suspends, so units never mix.
+"""
+
+import heapq
+import itertools
+import math
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeVar
+
+from cachetools import TLRUCache
+
+from sandbox_sim.adapters.stores.codec import Codec
+from sandbox_sim.domain.callbacks import Callback, Delivery
+from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.sms import HistoryQuery, Message
+from sandbox_sim.domain.transactions import Transaction
+from sandbox_sim.gateway.ports import Clock, Unit
+
+# How many finished callbacks of one service, and messages of one inbox, are kept to look at.
+KEPT_CALLBACKS: Final = 10_000
+KEPT_INBOX_MESSAGES: Final = 1_000
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+_transactions: Final = Codec(Transaction)
+_callbacks: Final = Codec(Callback)
+_messages: Final = Codec(Message)
+_postings: Final = Codec(Posting)
+
+# A job as the heap orders it: due_at, number, kind, service_id, subject.
+_Entry = tuple[datetime, int, JobKind, int, str]
+
+
+class _StatusCache(TLRUCache[str, tuple[float, bytes]]):
+    """Transactions by network id until their time is over, and which one an id now names."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(maxsize=math.inf, ttu=lambda _id, kept, _: kept[0], timer=_timer(clock))
+        self.current: dict[str, str] = {}
+
+    def expire(self, time: float | None = None) -> list[tuple[str, tuple[float, bytes]]]:
+        """Forget what is over; `current` forgets it too."""
+        gone = super().expire(time)
+        for network_id, (_, data) in gone:
+            transaction_id = _transactions.decode(data).transaction_id
+            if self.current.get(transaction_id) == network_id:
+                del self.current[transaction_id]
+        return gone
+
+
+@dataclass(slots=True)
+class _Service:
+    """Everything that belongs to one `service_id`."""
+
+    transactions: _StatusCache
+    callbacks: dict[str, bytes] = field(default_factory=dict)
+    finished: deque[str] = field(default_factory=deque)
+    balances: dict[Account, Balance] = field(default_factory=dict)
+    postings: list[bytes] = field(default_factory=list)
+    messages: dict[str, bytes] = field(default_factory=dict)
+    batches: dict[str, list[str]] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """The `Store` of the fixtures, and of `serve --store memory:`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._unit = _MemoryUnit(clock)
+        self._notice: Callable[[datetime], None] | None = None
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        """Call `notice` with its due time whenever a job was added."""
+        self._notice = notice
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Do `work`; if it raises, take back what it wrote."""
+        unit = self._unit
+        unit.undo.clear()
+        unit.added = None
+        try:
+            result = await work(unit)
+        except BaseException:
+            for take_back in reversed(unit.undo):
+                take_back()
+            raise
+        if unit.added is not None and self._notice is not None:
+            self._notice(unit.added)
+        return result
+
+
+class _MemoryUnit:
+    """The one unit of work; `undo` and `added` belong to the run in hand."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.undo: list[Callable[[], object]] = []
+        self.added: datetime | None = None
+        self._clock = clock
+        self._services: dict[int, _Service] = {}
+        self._checkouts: TLRUCache[str, Checkout] = TLRUCache(
+            maxsize=math.inf,
+            ttu=lambda _id, kept, _: kept.expires_at.timestamp(),
+            timer=_timer(clock),
+        )
+        self._heap: list[_Entry] = []
+        self._claimed: dict[int, _Entry] = {}
+        self._numbers = itertools.count(1)
+        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(
+            lambda: deque(maxlen=KEPT_INBOX_MESSAGES)
+        )
+
+    def _service(self, service_id: int) -> _Service:
+        service = self._services.get(service_id)
+        if service is None:
+            service = self._services[service_id] = _Service(_StatusCache(self._clock))
+        return service
+
+    async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
+        network_id = self._service(service_id).transactions.current.get(transaction_id)
+        if network_id is None:
+            return None
+        found = await self.transaction_by_network_id(service_id, network_id)
+        if found is None or (found.expires_at and found.expires_at <= self._clock.now()):
+            return None
+        return found
+
+    async def transaction_by_network_id(
+        self, service_id: int, network_transaction_id: str
+    ) -> Transaction | None:
+        kept = self._service(service_id).transactions.get(network_transaction_id)
+        return None if kept is None else _transactions.decode(kept[1])
+
+    async def save_transaction(self, transaction: Transaction, keep_until: datetime) -> None:
+        cache = self._service(transaction.service_id).transactions
+        network_id = transaction.network_transaction_id
+        before = cache.get(network_id)
+        cache[network_id] = (keep_until.timestamp(), _transactions.encode(transaction))
+        if before is not None:
+            self.undo.append(lambda: cache.__setitem__(network_id, before))
+            return
+        named_before = cache.current.get(transaction.transaction_id)
+        cache.current[transaction.transaction_id] = network_id
+
+        def take_back() -> None:
+            cache.pop(network_id, None)
+            _put_back(cache.current, transaction.transaction_id, named_before)
+
+        self.undo.append(take_back)
+
+    async def checkout(self, checkout_id: str) -> Checkout | None:
+        return self._checkouts.get(checkout_id)
+
+    async def save_checkout(self, checkout: Checkout) -> None:
+        before = self._checkouts.get(checkout.id)
+        self._checkouts[checkout.id] = checkout
+        if before is not None:
+            self.undo.append(lambda: self._checkouts.__setitem__(checkout.id, before))
+        else:
+            self.undo.append(lambda: self._checkouts.pop(checkout.id, None))
+
+    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
+        data = self._service(service_id).callbacks.get(callback_id)
+        return None if data is None else _callbacks.decode(data)
+
+    async def callbacks(self, service_id: int) -> Sequence[Callback]:
+        kept = self._service(service_id).callbacks.values()
+        return [_callbacks.decode(data) for data in reversed(kept)]
+
+    async def save_callback(self, callback: Callback) -> None:
+        service = self._service(callback.service_id)
+        self._put(service.callbacks, callback.id, _callbacks.encode(callback))
+        if callback.state is Delivery.PENDING:
+            return
+        service.finished.append(callback.id)
+        self.undo.append(service.finished.pop)
+        if len(service.finished) > KEPT_CALLBACKS:
+            oldest = service.finished.popleft()
+            self.undo.append(lambda: service.finished.appendleft(oldest))
+            forgotten = service.callbacks.pop(oldest, None)
+            self.undo.append(lambda: _put_back(service.callbacks, oldest, forgotten))
+
+    async def add_job(self, job: Job) -> None:
+        entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
+        heapq.heappush(self._heap, entry)
+        if self.added is None or job.due_at < self.added:
+            self.added = job.due_at
+        self.undo.append(lambda: self._drop(entry))
+
+    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        entries = list(itertools.islice(self._pop_due(now), limit))
+        self._claimed.update((entry[1], entry) for entry in entries)
+        self.undo.append(lambda: self._unclaim(entries))
+        return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
+
+    async def finish(self, job: Job) -> None:
+        entry = self._claimed.pop(job.number, None)
+        if entry is not None:
+            self.undo.append(lambda: self._claimed.__setitem__(job.number, entry))
+
+    async def next_due(self) -> datetime | None:
+        return self._heap[0][0] if self._heap else None
+
+    def _pop_due(self, now: datetime) -> Iterator[_Entry]:
+        while self._heap and self._heap[0][0] <= now:
+            yield heapq.heappop(self._heap)
+
+    def _drop(self, entry: _Entry) -> None:
+        self._heap.remove(entry)
+        heapq.heapify(self._heap)
+
+    def _unclaim(self, entries: Sequence[_Entry]) -> None:
+        for entry in entries:
+            del self._claimed[entry[1]]
+            heapq.heappush(self._heap, entry)
+
+    async def balance(self, service_id: int, account: Account) -> Balance | None:
+        return self._service(service_id).balances.get(account)
+
+    async def post(self, posting: Posting) -> None:
+        service = self._service(posting.service_id)
+        before = service.balances.get(posting.account)
+        amount = posting.amount if before is None else before.amount + posting.amount
+        self._put(service.balances, posting.account, Balance(amount, posting.at))
+        service.postings.append(_postings.encode(posting))
+        self.undo.append(service.postings.pop)
+
+    async def postings(self, service_id: int) -> Sequence[Posting]:
+        return [_postings.decode(data) for data in self._service(service_id).postings]
+
+    async def add_messages(self, messages: Sequence[Message]) -> None:
+        service = self._service(messages[0].service_id)
+        for message in messages:
+            self._put(service.messages, message.processing_id, _messages.encode(message))
+        batch_id = messages[0].batch_id
+        if batch_id is not None:
+            self._put(service.batches, batch_id, [message.processing_id for message in messages])
+
+    async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
+        service = self._service(service_id)
+        ids = service.batches.get(subject, [subject])
+        return [_messages.decode(service.messages[i]) for i in ids if i in service.messages]
+
+    async def save_messages(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            kept = self._service(message.service_id).messages
+            self._put(kept, message.processing_id, _messages.encode(message))
+
+    async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
+        kept = self._service(query.service_id).messages
+        first = (query.page - 1) * query.limit
+        if not query.filtered:
+            page = itertools.islice(reversed(kept.values()), first, first + query.limit)
+            return [_messages.decode(data) for data in page], len(kept)
+        newest = map(_messages.decode, reversed(kept.values()))
+        found = [message for message in newest if query.admits(message)]
+        return found[first : first + query.limit], len(found)
+
+    async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
+        self._inboxes[name].append(message)
+
+    async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
+        return list(reversed(self._inboxes[name])) if name in self._inboxes else []
+
+    async def clear_inbox(self, name: str) -> int:
+        return len(self._inboxes.pop(name, ()))
+
+    def _put(self, kept: dict[K, V], key: K, value: V) -> None:
+        """Set a key, noting what it was."""
+        before = kept.get(key)
+        kept[key] = value
+        self.undo.append(lambda: _put_back(kept, key, before))
+
+
+def _timer(clock: Clock) -> Callable[[], float]:
+    """The clock as cachetools wants it."""
+    return lambda: clock.now().timestamp()
+
+
+def _put_back(kept: dict[K, V], key: K, before: V | None) -> None:
+    """Make a key what it was; None stands for not there."""
+    if before is None:
+        kept.pop(key, None)
+    else:
+        kept[key] = before
