@@ -1,0 +1,1 @@
+"""The faces over HTTP: the gateway's twelve operations, and what is ours under `/_sandbox/`."""

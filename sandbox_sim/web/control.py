@@ -1,0 +1,100 @@
+"""What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
+
+import json
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from sandbox_sim import __version__
+from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.inbox import InboxMessage, check_signature
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.gateway.ports import Clock, Store
+
+
+class Control:
+    """The handlers; the secret keys of the clients check the signatures of what comes in."""
+
+    def __init__(self, store: Store, clock: Clock, clients: Mapping[str, Client]) -> None:
+        self._store = store
+        self._clock = clock
+        self._secret_keys = [client.secret_key for client in clients.values()]
+
+    def routes(self) -> list[web.RouteDef]:
+        """The route table."""
+        return [
+            web.get("/_sandbox/livez", self.livez),
+            web.get("/_sandbox/readyz", self.readyz),
+            web.get("/_sandbox/version", self.version),
+            web.get("/_sandbox/inbox/{name}/messages", self.inbox_messages),
+            web.delete("/_sandbox/inbox/{name}", self.clear_inbox),
+            web.route("*", "/_sandbox/inbox/{name}", self.receive),
+        ]
+
+    async def livez(self, _request: web.Request) -> web.Response:
+        """The process answers."""
+        return web.json_response({"status": "ok"})
+
+    async def readyz(self, _request: web.Request) -> web.Response:
+        """The store answers, so the gateway can do its work."""
+        await self._store.run(lambda unit: unit.next_due())
+        return web.json_response({"status": "ready"})
+
+    async def version(self, _request: web.Request) -> web.Response:
+        """Which version this is."""
+        return web.json_response({"name": "sandbox_sim", "version": __version__})
+
+    async def receive(self, request: web.Request) -> web.Response:
+        """Take a callback, as a merchant's receiver would."""
+        body = await request.read()
+        message = InboxMessage(
+            at=self._clock.now(),
+            method=request.method,
+            headers=tuple((name.lower(), value) for name, value in request.headers.items()),
+            body=body.decode("utf-8", "replace"),
+            signature=check_signature(
+                body, request.headers.get(SIGNATURE_HEADER), self._secret_keys
+            ),
+        )
+        name = request.match_info["name"]
+        await self._store.run(lambda unit: unit.add_inbox_message(name, message))
+        return web.json_response({"status": "received"})
+
+    async def inbox_messages(self, request: web.Request) -> web.Response:
+        """What lies in an inbox, newest first."""
+        name = request.match_info["name"]
+        messages = await self._store.run(lambda unit: unit.inbox_messages(name))
+        return web.json_response({"messages": [_shown(message) for message in messages]})
+
+    async def clear_inbox(self, request: web.Request) -> web.Response:
+        """Empty an inbox."""
+        name = request.match_info["name"]
+        deleted = await self._store.run(lambda unit: unit.clear_inbox(name))
+        return web.json_response({"deleted": deleted})
+
+
+def error(status: int, code: str, message: str) -> web.Response:
+    """An error of the control API, in its own shape."""
+    return web.json_response({"error": {"code": code, "message": message}}, status=status)
+
+
+def _refused(constant: str) -> object:
+    """NaN and Infinity are no JSON."""
+    raise ValueError(constant)
+
+
+def _shown(message: InboxMessage) -> dict[str, object]:
+    """A delivery as JSON; `json` is its body where that is JSON."""
+    try:
+        document = json.loads(message.body, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        document = None
+    return {
+        "at": iso(message.at),
+        "method": message.method,
+        "headers": dict(message.headers),
+        "body": message.body,
+        "json": document,
+        "signature": message.signature,
+    }

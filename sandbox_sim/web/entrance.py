@@ -1,0 +1,79 @@
+"""Who may come in: credentials, User-Agent and rate, in this order. Source: D3, D4, D9, D10."""
+
+import base64
+import binascii
+import hmac
+import math
+from collections.abc import Iterable, Mapping
+
+from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.codes import Reply
+from sandbox_sim.domain.ratelimit import Bucket, RateLimit, take
+from sandbox_sim.gateway.ports import Clock
+
+
+class Entrance:
+    """Knows the credential sets; `limit` None means that no rate is held."""
+
+    def __init__(self, clients: Iterable[Client], clock: Clock, limit: RateLimit | None) -> None:
+        self._clients = [(_pair(c.client_key, c.secret_key), c) for c in clients]
+        self._clock = clock
+        self._limit = limit
+        self._buckets: dict[str, Bucket] = {}
+
+    def admit(self, headers: Mapping[str, str]) -> Client | Reply:
+        """The client that a request comes from, or why it may not come in."""
+        client = self._authenticate(headers.get("Authorization"))
+        if isinstance(client, Reply):
+            return client
+        if not headers.get("User-Agent", "").strip():
+            message = "The User-Agent header is missing or blank; send one that names your software"
+            return Reply("403", "D4", "the User-Agent header is missing or blank", message)
+        if self._limit is not None:
+            bucket, wait = take(
+                self._buckets.get(client.client_key), self._limit, self._clock.monotonic()
+            )
+            self._buckets[client.client_key] = bucket
+            if wait:
+                seconds = str(math.ceil(wait))
+                why = f"more than {self._limit.per_minute:g} requests a minute"
+                return Reply("429", "D10", why, headers={"Retry-After": seconds})
+        return client
+
+    def _authenticate(self, header: str | None) -> Client | Reply:
+        if not header:
+            return _stranger("the Authorization header is missing")
+        scheme, _, credentials = header.partition(" ")
+        if scheme.lower() != "basic":
+            return _stranger("the Authorization header is not of the form Basic <base64>")
+        try:
+            given = base64.b64decode(credentials.strip(), validate=True)
+        except (binascii.Error, ValueError):
+            return _stranger("the Authorization header is not valid base64")
+        found = None
+        # Every set is compared, so the time says nothing about which one came close.
+        for pair, client in self._clients:
+            if hmac.compare_digest(pair, given):
+                found = client
+        if found is None:
+            return _stranger("the client key is not known, or the secret key is not its own")
+        return found
+
+
+def service_refusal(client: Client, service_id: int) -> Reply | None:
+    """Why this client may not use this service (D2), or the world that its mode names (D32)."""
+    if client.mode is ServiceMode.PRODUCTION:
+        why = "these are production credentials and the server runs without --production"
+        return Reply("403", "D32", why)
+    if not client.may_use(service_id):
+        why = f"the credentials are not for service {service_id}"
+        return Reply("403", "D2", why, f"You do not have access to service_id {service_id}")
+    return None
+
+
+def _pair(client_key: str, secret_key: str) -> bytes:
+    return f"{client_key}:{secret_key}".encode()
+
+
+def _stranger(why: str) -> Reply:
+    return Reply("100", "D3", why)
