@@ -1,0 +1,163 @@
+"""The only place that wires: settings in, a gateway that runs out."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from aiohttp import web
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks import Schedule
+from sandbox_sim.domain.jobs import JobKind
+from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.outcomes import Sandbox
+from sandbox_sim.domain.ratelimit import RateLimit
+from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.gateway.checkout import CheckoutPages
+from sandbox_sim.gateway.deliveries import Deliveries
+from sandbox_sim.gateway.jobs import Jobs
+from sandbox_sim.gateway.payments import Payments
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store
+from sandbox_sim.gateway.queries import Queries
+from sandbox_sim.gateway.settlement import Notices, Settlement
+from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.web.app import make_app
+from sandbox_sim.web.checkout import CheckoutFace
+from sandbox_sim.web.control import Control
+from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.gateway import Frontdoor, Operations
+
+# How long callbacks that are on the wire may take when the server stops.
+GRACE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Everything, wired. `app` starts and stops the background tasks with itself."""
+
+    app: web.Application
+    store: Store
+    clock: Clock
+    jobs: Jobs
+    deliveries: Deliveries
+
+
+def build(
+    settings: Settings | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    store: Store | None = None,
+    sender: CallbackSender | None = None,
+) -> Gateway:
+    """Wire a gateway; what is not given is the real thing."""
+    settings = settings or Settings()
+    clock = clock or SystemClock()
+    ids = ids or RandomIds()
+    store = store or MemoryStore(clock)
+    http_sender = HttpCallbackSender(clock)
+    clients = settings.clients()
+    accounts = Accounts(
+        live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
+    )
+    sandbox = _sandbox(settings)
+    deliveries = Deliveries(store, clock, sender or http_sender, _schedule(settings))
+    notices = Notices(
+        settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
+    )
+    settlement = Settlement(ids, accounts, clients, notices)
+    pages = CheckoutPages(store, clock, settlement, sandbox)
+    payments = Payments(
+        store,
+        clock,
+        ids,
+        accounts,
+        deliveries.gate,
+        sandbox=sandbox,
+        settle_delay=timedelta(milliseconds=settings.settle_delay_ms),
+        auto_complete=timedelta(milliseconds=settings.card_auto_complete_ms),
+    )
+    sms = Sms(
+        store,
+        clock,
+        ids,
+        accounts,
+        allowlist=sandbox.allowlist,
+        approved_senders=frozenset(settings.approved_senders),
+        transition=timedelta(milliseconds=settings.sms_transition_ms),
+    )
+    jobs = Jobs(
+        store,
+        clock,
+        deliveries,
+        {
+            JobKind.SETTLE: settlement.on_due,
+            JobKind.SETTLE_CARD: pages.on_due,
+            JobKind.SETTLE_SMS: sms.on_due,
+            JobKind.DELIVER: deliveries.take,
+        },
+    )
+    limit = None
+    if settings.rate_limit_per_minute is not None:
+        limit = RateLimit(settings.rate_limit_per_minute, settings.rate_limit_burst)
+    frontdoor = Frontdoor(
+        Entrance(clients.values(), clock, limit),
+        deliveries.gate,
+        ids,
+        public_url=settings.public_url,
+        base_path=settings.base_path,
+        reject_status=settings.sandbox_reject_status,
+    )
+    operations = Operations(
+        payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
+    )
+    app = make_app(
+        frontdoor,
+        operations,
+        [Control(store, clock, clients), CheckoutFace(pages)],
+        base_path=settings.base_path,
+        max_body_bytes=settings.max_body_bytes,
+    )
+    app.cleanup_ctx.append(partial(_background, jobs, deliveries, http_sender))
+    return Gateway(app, store, clock, jobs, deliveries)
+
+
+def _sandbox(settings: Settings) -> Sandbox:
+    return Sandbox(
+        allowlist=Allowlist(
+            prefixes=tuple(settings.allowed_prefixes),
+            numbers=frozenset(settings.allowed_numbers),
+            accept_international=settings.accept_international,
+            match_network=settings.match_network,
+        ),
+        test_cards=settings.test_cards,
+        reject_duplicates=settings.duplicates == "reject",
+    )
+
+
+def _schedule(settings: Settings) -> Schedule:
+    return Schedule(
+        attempts=settings.callback_attempts,
+        interval=timedelta(seconds=settings.callback_retry_interval_s),
+        timeout=timedelta(seconds=settings.callback_timeout_s),
+    )
+
+
+async def _background(
+    jobs: Jobs, deliveries: Deliveries, sender: HttpCallbackSender, _app: web.Application
+) -> AsyncIterator[None]:
+    """The session of the callbacks and the loop of the jobs, while the application runs."""
+    async with sender:
+        loop = asyncio.create_task(jobs.run_forever())
+        yield
+        loop.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loop
+        await deliveries.close(GRACE_S)

@@ -1,0 +1,95 @@
+"""`sandbox-sim config check | show | init`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from pydantic import SecretStr
+
+from sandbox_sim.config import ConfigError, Settings, defaults, load
+
+_HEAD = """\
+# Settings of sandbox_sim: every one of them, with its default.
+# Each is also SANDBOX_SIM_<NAME> in the environment and --set <name>=<value> on the command line;
+# flag > environment > file > default. Take the # off what you change.
+"""
+_CREDENTIALS = """
+# [[credentials]]
+# client_key = "sandbox_key"
+# secret_key = "sandbox_secret"
+# mode = "S"                    # S sandbox, P production
+# service_ids = [55, 56]        # may be left out: any service
+# callback_profile = "flat"     # may be left out: the setting callback_profile
+"""
+
+
+def check(config_file: Path | None, flags: Mapping[str, str]) -> int:
+    """Exit code 1, and what is wrong, if the settings are not in order."""
+    try:
+        load(config_file, flags)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        return 1
+    click.echo("the settings are in order")
+    return 0
+
+
+def show(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
+    """Every setting, its value and its origin."""
+    try:
+        loaded = load(config_file, flags)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        return 1
+    rows = {
+        name: {"value": value, "from": loaded.origins.get(name, "default")}
+        for name, value in loaded.settings.model_dump(mode="json").items()
+    }
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return 0
+    for name, row in rows.items():
+        click.echo(f"{name} = {json.dumps(row['value'])}  ({row['from']})")
+    return 0
+
+
+def init(file: Path) -> int:
+    """Write the commented configuration; a file that is there already stays as it is."""
+    if str(file) == "-":
+        click.echo(commented(), nl=False)
+        return 0
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(commented())
+    except FileExistsError:
+        click.echo(f"{file} is there already and was left as it is", err=True)
+        return 1
+    except OSError as error:
+        click.echo(f"{file} cannot be written: {error.strerror}", err=True)
+        return 1
+    click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
+    return 0
+
+
+def commented() -> str:
+    """Every setting as a comment, so that the file changes nothing until one is taken in."""
+    parts = [_HEAD]
+    for name, value in defaults().items():
+        if name != "credentials":
+            shown = "" if value is None else _toml(value)
+            description = Settings.model_fields[name].description
+            parts.append(f"\n# {description}\n# {name} = {shown}\n".replace("= \n", "=\n"))
+    return "".join(parts) + _CREDENTIALS
+
+
+def _toml(value: object) -> str:
+    """A value as TOML writes it; JSON is the same but for tables."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}"
+    return json.dumps(value, default=_unmasked)
+
+
+def _unmasked(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

@@ -1,0 +1,106 @@
+"""`sandbox-sim serve`: the process around the gateway."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from aiohttp import web
+
+from sandbox_sim import logs
+from sandbox_sim.bootstrap import GRACE_S, build
+from sandbox_sim.config import ConfigError, Settings, load
+from sandbox_sim.web.server import GatewayRunner
+
+INTERRUPTED = 130
+# Collections so rare that hundreds of thousands of live records do not stall an answer.
+_GC_THRESHOLDS = (50_000, 20, 100)
+
+
+def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
+    """Serve until a signal; returns the exit code."""
+    try:
+        settings = load(config_file, flags).settings
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        return 1
+    logs.configure(settings.log_level, settings.log_format)
+    _warn(settings)
+    try:
+        return asyncio.run(_serve(settings, as_json=as_json))
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        click.echo(f"cannot listen on {where}: {error.strerror or error}", err=True)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+async def _serve(settings: Settings, *, as_json: bool) -> int:
+    stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    _on_signals(stop)
+    runner = GatewayRunner(
+        build(settings).app,
+        access_log=None,
+        shutdown_timeout=GRACE_S,
+        max_field_size=65536,
+        max_line_size=65536,
+    )
+    try:
+        await runner.setup()
+        await web.TCPSite(runner, settings.host, settings.port).start()
+        _tune_collector()
+        _announce(settings, runner.addresses[0][1], as_json=as_json)
+        return await stop
+    finally:
+        await runner.cleanup()
+
+
+def _on_signals(stop: asyncio.Future[int]) -> None:
+    def finish(code: int) -> None:
+        if not stop.done():
+            stop.set_result(code)
+
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt there
+        loop.add_signal_handler(signal.SIGTERM, finish, 0)
+        loop.add_signal_handler(signal.SIGINT, finish, INTERRUPTED)
+
+
+def _tune_collector() -> None:
+    """What is loaded by now stays; only this process is tuned, never an importer's."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
+
+
+def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
+    """The ready line, and for a person what to do next."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{port}"
+    if as_json:
+        click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid()}))
+    else:
+        first = settings.credentials[0]
+        click.echo(f"sandbox-sim ready at {url}")
+        click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
+        if first.secret_key.get_secret_value() == "sandbox_secret":
+            click.echo(f"  credentials: {first.client_key}:sandbox_secret (Basic), any service_id")
+        else:
+            click.echo(f"  credentials: {first.client_key} and the others of the configuration")
+    sys.stdout.flush()
+
+
+def _warn(settings: Settings) -> None:
+    if not settings.loopback and not settings.tls_terminated:
+        click.echo(
+            f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "
+            "on HTTPS only (set tls_terminated when a proxy does it)",
+            err=True,
+        )

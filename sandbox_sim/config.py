@@ -1,0 +1,309 @@
+"""The settings: one list of them, from flags, environment and file, with where each came from.
+
+A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the environment and
+`--set some_name=value` on the command line; flag > environment > file > default.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from sandbox_sim.domain.callbacks import Profile
+from sandbox_sim.domain.cards import TEST_CARDS, Brand
+from sandbox_sim.domain.clients import Client, ServiceMode
+
+ENV_PREFIX: Final = "SANDBOX_SIM_"
+
+
+class ConfigError(Exception):
+    """A setting is wrong; the text names it, where it came from, and what it takes."""
+
+
+def _prefix(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or len(value) > 10 or value[0] != "0":
+        raise ValueError("must be the first digits of a local number, such as 0244")
+    return value
+
+
+def _local_number(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or len(value) != 10:
+        raise ValueError("must be a local number of ten digits")
+    return value
+
+
+def _base_path(value: str) -> str:
+    path = "/" + value.strip("/") if value.strip("/") else ""
+    if any(char in path for char in "{}?# "):
+        raise ValueError("must be a path such as /gateway/v1")
+    return path
+
+
+def _public_url(value: str | None) -> str | None:
+    if value is None:
+        return None
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an address such as https://gateway.example")
+    return value.rstrip("/")
+
+
+def _card(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
+        raise ValueError("must be a card number of 12 to 19 digits")
+    return value
+
+
+class Credentials(BaseModel):
+    """One `[[credentials]]` table."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    client_key: str = Field(min_length=1, pattern="^[^:]*$")
+    secret_key: SecretStr = Field(min_length=1)
+    mode: ServiceMode = ServiceMode.SANDBOX
+    service_ids: list[int] = []
+    callback_profile: Profile | None = None
+
+    def client(self) -> Client:
+        """The client that signs in with them."""
+        return Client(
+            self.client_key,
+            self.secret_key.get_secret_value(),
+            self.mode,
+            frozenset(self.service_ids),
+            self.callback_profile,
+        )
+
+
+_SANDBOX_CREDENTIALS: Final = Credentials(
+    client_key="sandbox_key", secret_key=SecretStr("sandbox_secret")
+)
+
+
+class Settings(BaseSettings):
+    """Every setting with its default; the descriptions are the documentation."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, extra="forbid", frozen=True, validate_default=False
+    )
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8233, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    base_path: Annotated[str, AfterValidator(_base_path)] = Field(
+        "", description="Every path also works under this prefix, such as /gateway/v1."
+    )
+    public_url: Annotated[str | None, AfterValidator(_public_url)] = Field(
+        None, description="Address of our own in redirect_url; by default the address served."
+    )
+    store: Literal["memory:"] = Field("memory:", description="Where the state lives.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="info tells every rejection and callback attempt, debug every request."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
+    tls_terminated: bool = Field(
+        False, description="A proxy in front does HTTPS, so no warning about plain HTTP."
+    )
+    control_token: SecretStr | None = Field(
+        None, description="Bearer token of the control API; required unless host is loopback."
+    )
+    max_body_bytes: int = Field(
+        1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
+    )
+    sandbox_reject_status: int = Field(
+        200, ge=200, le=599, description="HTTP status of the codes 015, 016, 019 and 027."
+    )
+    rate_limit_per_minute: float | None = Field(
+        None, gt=0, description="Requests a minute for each client key; unset, none is held."
+    )
+    rate_limit_burst: int = Field(20, ge=1, description="Requests at once under the rate limit.")
+
+    allowed_prefixes: list[Annotated[str, AfterValidator(_prefix)]] = Field(
+        ["0244", "0200", "0270"], min_length=1, description="Local prefixes of the allowlist."
+    )
+    allowed_numbers: list[Annotated[str, AfterValidator(_local_number)]] = Field(
+        [], description="If given, only these local numbers, and only under the prefixes."
+    )
+    match_network: bool = Field(
+        False, description="nw must be the network of the prefix: 0244 MTN, 0200 VOD, 0270 AIR."
+    )
+    accept_international: bool = Field(
+        False, description="Payments take 233244000001 as well as 0244000001."
+    )
+    duplicates: Literal["accept", "reject"] = Field(
+        "accept", description="A repeated transaction_id replaces the older one, or gets 219."
+    )
+    settle_delay_ms: int = Field(
+        1000, ge=0, description="From the 202 to status 000 and the callback."
+    )
+    test_cards: dict[Annotated[str, AfterValidator(_card)], Brand] = Field(
+        dict(TEST_CARDS), description="Test card numbers and their brand."
+    )
+    sandbox_card_entry: bool = Field(
+        False, description="nw CRD is taken and the hosted page asks for the card."
+    )
+    card_auto_complete_ms: int = Field(
+        3000, ge=0, description="A card page nobody opens completes after this; 0: never."
+    )
+    balances: Literal["fixed", "live"] = Field(
+        "fixed", description="The interface's figures for ever, or balances that move."
+    )
+
+    sms_initial_units: int = Field(
+        500, ge=0, description="SMS units of a new service; 0 where its id ends in 9."
+    )
+    sms_transition_ms: int = Field(800, ge=0, description="From ACKNOWLEDGED to SENT or REFUNDED.")
+    approved_senders: list[str] = Field(
+        [], description="If given, only these sender_id are approved; others get 216."
+    )
+
+    callback_profile: Profile = Field(
+        Profile.TRANS, description="Body of callbacks: trans, trans_bare, flat, event or superset."
+    )
+    callback_profiles: dict[str, Profile] = Field(
+        {"*/wc-api/*": Profile.EVENT}, description="Globs over callback_url that choose a profile."
+    )
+    sign_callbacks: bool = Field(True, description="X-Service-Signature on every callback.")
+    callback_attempts: int = Field(3, ge=1, description="How often a callback is tried.")
+    callback_retry_interval_s: float = Field(300, ge=0, description="Seconds between attempts.")
+    callback_timeout_s: float = Field(30, gt=0, description="Seconds a receiver has to answer.")
+
+    credentials: list[Credentials] = Field(
+        [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Settings":
+        keys = [entry.client_key for entry in self.credentials]
+        if len(set(keys)) < len(keys):
+            raise ValueError("credentials: each client_key must be there once only")
+        if not self.loopback and self.control_token is None:
+            raise ValueError(
+                f"control_token: must be set because host {self.host} is not loopback, "
+                "so others could steer the sandbox"
+            )
+        return self
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def clients(self) -> dict[str, Client]:
+        """The clients by their key."""
+        return {entry.client_key: entry.client() for entry in self.credentials}
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """None but the arguments: `load` merges, so that it knows where each value came from."""
+        return (init_settings,)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and for each that is no default the place that it came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+class _Flags(EnvSettingsSource):
+    """Text from the command line, read as the environment's is: JSON for lists and tables."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__(Settings)
+        self.env_vars = {f"{ENV_PREFIX}{name}".lower(): text for name, text in texts.items()}
+
+
+def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
+    """Read file, environment and flags; `ConfigError` says what is wrong, all of it at once."""
+    flags = flags or {}
+    _refuse_unknown(flags, "--set")
+    layers = {}
+    if file is not None:
+        layers[str(file)] = _file_values(file)
+    layers["environment"] = _text_values(EnvSettingsSource(Settings), "the environment")
+    layers["flag"] = _text_values(_Flags(flags), "a flag")
+    values = {name: value for layer in layers.values() for name, value in layer.items()}
+    origins = {name: origin for origin, layer in layers.items() for name in layer}
+    try:
+        return Loaded(Settings(**values), origins)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_sentences(error, origins))) from None
+
+
+def _file_values(file: Path) -> Mapping[str, Any]:
+    try:
+        values = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: is not TOML: {error}") from None
+    _refuse_unknown(values, str(file))
+    return values
+
+
+def _text_values(source: EnvSettingsSource, place: str) -> Mapping[str, Any]:
+    try:
+        return source()
+    except SettingsError as error:
+        name = str(error).split('"')[1] if '"' in str(error) else "a setting"
+        text = f"{name} (from {place}): must be JSON, a list or a table"
+        raise ConfigError(text) from None
+
+
+def _refuse_unknown(names: Iterable[str], place: str) -> None:
+    for name in names:
+        if name not in Settings.model_fields:
+            near = difflib.get_close_matches(name, Settings.model_fields, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"{name} (from {place}): there is no such setting{hint}")
+
+
+def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
+    """One line for each problem: the setting, where it came from, what is wrong."""
+    for detail in error.errors(include_url=False, include_input=False):
+        problem = detail["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        if not detail["loc"]:
+            yield problem
+            continue
+        name, *rest = map(str, detail["loc"])
+        path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+        origin = origins.get(name, "default")
+        yield f"{name}{path} (from {origin}): {problem}"
+
+
+def defaults() -> dict[str, Any]:
+    """The default of every setting."""
+    return {name: field.get_default() for name, field in Settings.model_fields.items()}

@@ -1,0 +1,45 @@
+"""How the log is written: text for people or JSON lines for machines, on stderr."""
+
+import json
+import logging
+import sys
+from typing import Literal
+
+_CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+class TextFormatter(logging.Formatter):
+    """One line a record, whatever was sent in; only a traceback of ours takes more."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's name
+        """The line, with control characters made visible."""
+        record.message = record.message.translate(_CONTROL_CHARACTERS)
+        return super().formatMessage(record)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a record; the facts of a request or an attempt are fields of their own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        document: dict[str, object] = {
+            "at": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        document.update(getattr(record, "facts", {}))
+        if record.exc_info:
+            document["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(document, ensure_ascii=False, default=str)
+
+
+def configure(level: str, style: Literal["text", "json"]) -> None:
+    """Send the log of the program to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("sandbox_sim").setLevel(level.upper())

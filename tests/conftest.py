@@ -1,0 +1,202 @@
+"""A gateway on a virtual clock, reached over a real socket, for every test that wants one."""
+
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.config import Settings
+from sandbox_sim.web.server import GatewayRunner
+
+REQUEST_TIME = "2026-01-01 09:00"
+
+
+def basic(client_key: str = "sandbox_key", secret_key: str = "sandbox_secret") -> str:
+    """An Authorization header."""
+    return "Basic " + base64.b64encode(f"{client_key}:{secret_key}".encode()).decode()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An answer: HTTP status, headers and the parsed body."""
+
+    status: int
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def code(self) -> str:
+        return str(self.body["response_code"])
+
+    @property
+    def message(self) -> str:
+        return str(self.body["response_message"])
+
+    @property
+    def data(self) -> Any:
+        return self.body["response_data"]
+
+    @property
+    def rule(self) -> str:
+        return self.headers["X-Sandbox-Rule"]
+
+
+@dataclass
+class Sandbox:
+    """A running gateway as a client sees it, and its clock."""
+
+    url: str
+    gateway: Gateway
+    session: ClientSession
+    service_id: int = 55
+    headers: dict[str, str] = field(
+        default_factory=lambda: {"Authorization": basic(), "User-Agent": "tests"}
+    )
+
+    async def post(self, path: str, body: dict[str, Any], **headers: str) -> Seen:
+        """POST JSON to a path of the gateway."""
+        sent = {**self.headers, **headers}
+        async with self.session.post(self.url + path, json=body, headers=sent) as response:
+            return Seen(response.status, dict(response.headers), await response.json())
+
+    def payment(self, **fields: Any) -> dict[str, Any]:
+        """The body of a mobile money collection; `fields` replace its own, None takes one out."""
+        body = {
+            "service_id": self.service_id,
+            "reference": "Order 1",
+            "transaction_id": "T1",
+            "trans_type": "CTM",
+            "amount": 10.5,
+            "nw": "MTN",
+            "payment_option": "MOM",
+            "customer_number": "0244000001",
+            "nickname": "Ama",
+            "callback_url": self.inbox_url("orders"),
+            "request_time": REQUEST_TIME,
+            **fields,
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    async def collect(self, **fields: Any) -> Seen:
+        return await self.post("/make_payment", self.payment(**fields))
+
+    async def card(self, **fields: Any) -> Seen:
+        card = {
+            "nw": "VIS",
+            "payment_option": "CRD",
+            "customer_number": "4111111111111111",
+            "currency_code": "GHS",
+            "currency_val": "10.50",
+            "landing_page": "http://127.0.0.1:9/thanks",
+        }
+        return await self.collect(**{**card, **fields})
+
+    async def deposit(self, **fields: Any) -> Seen:
+        return await self.collect(trans_type="DTTW", **fields)
+
+    async def payout(self, **fields: Any) -> Seen:
+        return await self.collect(trans_type="MTC", **fields)
+
+    async def bill(self, **fields: Any) -> Seen:
+        bill = {
+            "trans_type": "BLP",
+            "nw": "ECG",
+            "account_number": "200000000001",
+            "payment_option": None,
+            "customer_number": None,
+        }
+        return await self.post("/pay_bill", self.payment(**{**bill, **fields}))
+
+    async def airtime(self, **fields: Any) -> Seen:
+        airtime = {"trans_type": "ATP", "payment_option": None, **fields}
+        return await self.post("/send_airtime", self.payment(**airtime))
+
+    async def status(self, transaction_id: str = "T1", service_id: int | None = None) -> Seen:
+        asked = {"service_id": service_id or self.service_id, "transaction_id": transaction_id}
+        return await self.post("/get_transaction_status", asked)
+
+    async def balance(self, service_id: int | None = None) -> Seen:
+        asked = {"service_id": service_id or self.service_id, "request_time": REQUEST_TIME}
+        return await self.post("/get_account_balance", asked)
+
+    async def sms(self, **fields: Any) -> Seen:
+        body = {
+            "service_id": self.service_id,
+            "customer_number": "0244000001",
+            "msg_body": "Your code is 1234",
+            "sender_id": "Shop",
+            **fields,
+        }
+        return await self.post("/sms/send", {k: v for k, v in body.items() if v is not None})
+
+    async def bulk(self, *recipients: str, **fields: Any) -> Seen:
+        body = {
+            "service_id": self.service_id,
+            "recipients": list(recipients),
+            "msg_body": "Sale today",
+            "sender_id": "Shop",
+            **fields,
+        }
+        return await self.post("/sms/bulk", {k: v for k, v in body.items() if v is not None})
+
+    async def history(self, **fields: Any) -> Seen:
+        return await self.post("/sms/history", {"service_id": self.service_id, **fields})
+
+    async def sms_balance(self, service_id: int | None = None) -> int:
+        seen = await self.post("/sms/balance", {"service_id": service_id or self.service_id})
+        return int(seen.data["sms_balance"])
+
+    async def advance(self, **by: float) -> None:
+        """Move the clock on, as `timedelta(**by)`; everything due on the way has run then."""
+        await self.gateway.jobs.advance(timedelta(**by))
+
+    def inbox_url(self, name: str) -> str:
+        return f"{self.url}/_sandbox/inbox/{name}"
+
+    async def inbox(self, name: str = "orders") -> list[dict[str, Any]]:
+        """The deliveries in an inbox, oldest first."""
+        async with self.session.get(f"{self.inbox_url(name)}/messages") as response:
+            messages: list[dict[str, Any]] = (await response.json())["messages"]
+            return messages[::-1]
+
+    async def callback(self, name: str = "orders") -> dict[str, Any]:
+        """The body of the only delivery in an inbox."""
+        (message,) = await self.inbox(name)
+        body: dict[str, Any] = message["json"]
+        return body
+
+
+StartSandbox = Callable[..., Awaitable[Sandbox]]
+
+
+@pytest.fixture
+async def start_sandbox() -> AsyncIterator[StartSandbox]:
+    """Start a gateway with the given settings, on a free port and a clock that stands still."""
+    runners: list[GatewayRunner] = []
+    async with ClientSession() as session:
+
+        async def start(**settings: Any) -> Sandbox:
+            gateway = build(Settings(**settings), clock=VirtualClock(), ids=RandomIds(seed=1))
+            runner = GatewayRunner(gateway.app, access_log=None)
+            runners.append(runner)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            port = runner.addresses[0][1]
+            return Sandbox(f"http://127.0.0.1:{port}", gateway, session)
+
+        yield start
+        for runner in runners:
+            await runner.cleanup()
+
+
+@pytest.fixture
+async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway with the default settings."""
+    return await start_sandbox()
