@@ -28,6 +28,9 @@ format: $(VENV)/.installed-dev  ## format the code
 bench: $(VENV)/.installed-dev  ## measure against a bare aiohttp handler; prints ratios
 	$(BIN)/python -m bench $(ARGS)
 
+fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the code and the tests
+	$(BIN)/python -m tests.fidelity --write
+
 clean:  ## remove what make made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
@@ -42,4 +45,4 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-.PHONY: help run test check format bench clean
+.PHONY: help run test check format bench fidelity clean

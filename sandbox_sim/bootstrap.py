@@ -32,10 +32,11 @@ from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.entrance import Entrance
-from sandbox_sim.web.gateway import Frontdoor, Operations
+from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.operations import Operations
 
 # How long callbacks that are on the wire may take when the server stops.
-GRACE_S = 10.0
+GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +108,22 @@ def build(
     limit = None
     if settings.rate_limit_per_minute is not None:
         limit = RateLimit(settings.rate_limit_per_minute, settings.rate_limit_burst)
+    operations = Operations(
+        payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
+    )
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
+        operations.by_path(),
         deliveries.gate,
         ids,
         public_url=settings.public_url,
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
-    operations = Operations(
-        payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
-    )
     app = make_app(
         frontdoor,
-        operations,
         [Control(store, clock, clients), CheckoutFace(pages)],
+        drain=partial(deliveries.close, GRACE_S),
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )

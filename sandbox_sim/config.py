@@ -35,6 +35,9 @@ from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
+# No delay is longer: a pending transaction is kept that long, and no timer overflows.
+A_DAY_S: Final = 86_400
+A_DAY_MS: Final = A_DAY_S * 1000
 
 
 class ConfigError(Exception):
@@ -155,7 +158,7 @@ class Settings(BaseSettings):
         "accept", description="A repeated transaction_id replaces the older one, or gets 219."
     )
     settle_delay_ms: int = Field(
-        1000, ge=0, description="From the 202 to status 000 and the callback."
+        1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
     )
     test_cards: dict[Annotated[str, AfterValidator(_card)], Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
@@ -164,7 +167,10 @@ class Settings(BaseSettings):
         False, description="nw CRD is taken and the hosted page asks for the card."
     )
     card_auto_complete_ms: int = Field(
-        3000, ge=0, description="A card page nobody opens completes after this; 0: never."
+        3000,
+        ge=0,
+        le=A_DAY_MS,
+        description="A card page nobody opens completes after this; 0: never.",
     )
     balances: Literal["fixed", "live"] = Field(
         "fixed", description="The interface's figures for ever, or balances that move."
@@ -173,7 +179,9 @@ class Settings(BaseSettings):
     sms_initial_units: int = Field(
         500, ge=0, description="SMS units of a new service; 0 where its id ends in 9."
     )
-    sms_transition_ms: int = Field(800, ge=0, description="From ACKNOWLEDGED to SENT or REFUNDED.")
+    sms_transition_ms: int = Field(
+        800, ge=0, le=A_DAY_MS, description="From ACKNOWLEDGED to SENT or REFUNDED."
+    )
     approved_senders: list[str] = Field(
         [], description="If given, only these sender_id are approved; others get 216."
     )
@@ -186,8 +194,12 @@ class Settings(BaseSettings):
     )
     sign_callbacks: bool = Field(True, description="X-Service-Signature on every callback.")
     callback_attempts: int = Field(3, ge=1, description="How often a callback is tried.")
-    callback_retry_interval_s: float = Field(300, ge=0, description="Seconds between attempts.")
-    callback_timeout_s: float = Field(30, gt=0, description="Seconds a receiver has to answer.")
+    callback_retry_interval_s: float = Field(
+        300, ge=0, le=A_DAY_S, description="Seconds between attempts."
+    )
+    callback_timeout_s: float = Field(
+        30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
+    )
 
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
@@ -294,7 +306,7 @@ def _refuse_unknown(names: Iterable[str], place: str) -> None:
 def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
     """One line for each problem: the setting, where it came from, what is wrong."""
     for detail in error.errors(include_url=False, include_input=False):
-        problem = detail["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        problem = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
         if not detail["loc"]:
             yield problem
             continue

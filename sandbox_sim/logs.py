@@ -5,7 +5,9 @@ import logging
 import sys
 from typing import Literal
 
-_CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+_CONTROL_CHARACTERS = {
+    code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
+}
 
 
 class TextFormatter(logging.Formatter):

@@ -184,7 +184,7 @@ async def start_sandbox() -> AsyncIterator[StartSandbox]:
 
         async def start(**settings: Any) -> Sandbox:
             gateway = build(Settings(**settings), clock=VirtualClock(), ids=RandomIds(seed=1))
-            runner = GatewayRunner(gateway.app, access_log=None)
+            runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()

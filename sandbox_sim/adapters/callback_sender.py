@@ -1,5 +1,6 @@
-"""Posts callbacks over one shared aiohttp session. Source: D29, D30."""
+"""Posts callbacks over one shared aiohttp session. Source: delivery.2, D29, D30."""
 
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Self
@@ -41,7 +42,8 @@ class HttpCallbackSender:
         if self._session is None:
             return Answer(None, "", 0, "the gateway is not running")
         started = self._clock.monotonic()
-        status, text, problem = None, "", None
+        status, problem = None, None
+        body_kept = bytearray()
         try:
             async with self._session.post(
                 url,
@@ -51,22 +53,20 @@ class HttpCallbackSender:
                 timeout=aiohttp.ClientTimeout(total=timeout.total_seconds()),
             ) as response:
                 status = response.status
-                text = await _first_bytes(response)
+                await _read_first_bytes(response, body_kept)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             problem = _in_words(error, timeout)
         duration_ms = round((self._clock.monotonic() - started) * 1000)
-        return Answer(status, text, duration_ms, problem)
+        return Answer(status, body_kept.decode("utf-8", "replace"), duration_ms, problem)
 
 
-async def _first_bytes(response: aiohttp.ClientResponse) -> str:
-    """The first 4 KiB of the body; what comes after is not read."""
-    kept = bytearray()
+async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -> None:
+    """Read the first 4 KiB of the body, as far as they come; what is after them is not read."""
     while len(kept) < KEPT_BODY_BYTES:
         chunk = await response.content.read(KEPT_BODY_BYTES - len(kept))
         if not chunk:
             break
         kept += chunk
-    return kept.decode("utf-8", "replace")
 
 
 def _in_words(error: Exception, timeout: timedelta) -> str:
@@ -74,14 +74,18 @@ def _in_words(error: Exception, timeout: timedelta) -> str:
     match error:
         case TimeoutError():
             return f"no answer within {timeout.total_seconds():g} s"
-        case aiohttp.InvalidURL() | ValueError():
-            return "callback_url is no address that can be called"
         case aiohttp.ClientConnectorDNSError():
             return f"the host {error.host} is not known"
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return f"the TLS certificate of {error.host} was not accepted: {error}"
+        case aiohttp.ClientConnectorCertificateError():
+            refusal = error.certificate_error
+            return f"the TLS certificate of {error.host} was not accepted: {refusal}"
+        case aiohttp.ClientConnectorSSLError():
+            return f"no TLS connection to {error.host}:{error.port}: {error.strerror or error}"
         case aiohttp.ClientConnectorError():
-            return f"no connection to {error.host}:{error.port}: {error.strerror or error}"
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            return f"no connection to {error.host}:{error.port}: {reason}"
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
+            return "callback_url is no address that can be called"
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "the receiver closed the connection without an answer"
         case _:

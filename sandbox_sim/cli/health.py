@@ -1,6 +1,6 @@
 """`sandbox-sim readyz`, for containers and scripts."""
 
-import urllib.error
+import http.client
 import urllib.request
 
 import click
@@ -15,7 +15,7 @@ def run(endpoint_url: str) -> int:
     try:
         with urllib.request.urlopen(url, timeout=5):  # noqa: S310 -- http or https, see above
             pass
-    except (urllib.error.URLError, TimeoutError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         click.echo(f"not ready: {url}: {getattr(error, 'reason', error)}", err=True)
         return 1
     click.echo("ready")

@@ -14,7 +14,7 @@ import click
 from aiohttp import web
 
 from sandbox_sim import logs
-from sandbox_sim.bootstrap import GRACE_S, build
+from sandbox_sim.bootstrap import build
 from sandbox_sim.config import ConfigError, Settings, load
 from sandbox_sim.web.server import GatewayRunner
 
@@ -45,13 +45,7 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
 async def _serve(settings: Settings, *, as_json: bool) -> int:
     stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _on_signals(stop)
-    runner = GatewayRunner(
-        build(settings).app,
-        access_log=None,
-        shutdown_timeout=GRACE_S,
-        max_field_size=65536,
-        max_line_size=65536,
-    )
+    runner = GatewayRunner(build(settings).app)
     try:
         await runner.setup()
         await web.TCPSite(runner, settings.host, settings.port).start()
@@ -98,6 +92,7 @@ def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
 
 
 def _warn(settings: Settings) -> None:
+    """Credentials belong on HTTPS only (auth.5, D2)."""
     if not settings.loopback and not settings.tls_terminated:
         click.echo(
             f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "

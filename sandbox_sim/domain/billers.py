@@ -1,4 +1,4 @@
-"""Billers and their sandbox accounts. Source: bill product codes, sandbox rule 7, D19.
+"""Billers and their sandbox accounts. Source: endpoint.5, sandbox.7, D19.
 
 An account is twelve digits: the biller's three, six zeros, any three. The last digit decides.
 """

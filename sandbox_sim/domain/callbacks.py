@@ -1,19 +1,21 @@
 """Callbacks: their bodies in five profiles, the signature, the attempts and what became of each.
 
-Source: the interface's Events, D27 to D31. A callback is made once, with the exact bytes that
-every attempt sends, so `trans_id` and the signature stay the same over retries.
+Source: service.8, delivery.1, delivery.2, delivery.3, delivery.5, delivery.6, D27 to D31. A
+callback is made once, with the exact bytes that every attempt sends, so `trans_id` and the
+signature stay the same over retries.
 """
 
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.timestamps import iso
@@ -21,6 +23,9 @@ from sandbox_sim.domain.transactions import WORDING, Status, Transaction
 
 SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
+# scheme://, name and password, host and port, the rest.
+_ADDRESS: Final = re.compile(r"(https?://)([^/?#]*@)?([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+_USERINFO: Final = re.compile(r"(https?://)[^/?#]*@", re.IGNORECASE)
 
 
 class Profile(StrEnum):
@@ -50,8 +55,7 @@ class Schedule:
     timeout: timedelta = timedelta(seconds=30)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a receiver said to one attempt; `problem` in words where it said nothing.
 
     body: at most its first 4 KiB; duration_ms: of the whole attempt.
@@ -63,8 +67,7 @@ class Answer:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One try at delivering, as `GET callbacks/{id}` shows it."""
 
     number: int
@@ -76,8 +79,7 @@ class Attempt:
     next_attempt_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Callback:
+class Callback(NamedTuple):
     """One notification to one receiver; `signature` None where signing is off."""
 
     id: str
@@ -91,6 +93,16 @@ class Callback:
     created_at: datetime
     state: Delivery = Delivery.PENDING
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def receiver(self) -> str:
+        """Who is called: scheme, host and port of the URL."""
+        return _ADDRESS.sub(r"\1\3", self.url, count=1).lower()
+
+    @property
+    def shown_url(self) -> str:
+        """The URL as it may be shown: a name and password in it are masked."""
+        return _USERINFO.sub(r"\1***@", self.url, count=1)
 
     def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
         """The callback after one more attempt, done with when it was taken or the last one."""
@@ -107,7 +119,7 @@ class Callback:
             next_attempt_at=at + schedule.interval if again else None,
         )
         state = Delivery.DELIVERED if taken else self.state if again else Delivery.FAILED
-        return replace(self, state=state, attempts=(*self.attempts, attempt))
+        return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
 def verdict(answer: Answer) -> str:

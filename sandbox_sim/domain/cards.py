@@ -1,4 +1,4 @@
-"""Test cards. Source: sandbox rule 6, D20. No full card number is ever kept: `masked` it first."""
+"""Test cards. Source: sandbox.6, D20. No full card number is ever kept: `masked` it first."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

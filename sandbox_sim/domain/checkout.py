@@ -1,16 +1,18 @@
-"""The hosted card page of one payment. Source: endpoint 2, sandbox rule 6, D20.
+"""The hosted card page of one payment. Source: endpoint.2, sandbox.6, D20.
 
 If no browser opens the page in time the payment completes by itself; once opened, the person
 decides: pay, fail or cancel.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.transactions import PENDING_RETENTION, Status
+
+# Where the pages are, below the address that we are served at.
+PAY_PAGES: Final = "/_sandbox/pay"
 
 
 class Choice(StrEnum):
@@ -26,8 +28,7 @@ STATUS_OF: Final = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(NamedTuple):
     """What the page needs to know; `id` is the last part of `redirect_url`, unguessable."""
 
     id: str
@@ -37,3 +38,8 @@ class Checkout:
     asks_for_card: bool
     expires_at: datetime
     opened: bool = False
+
+    @property
+    def kept_until(self) -> datetime:
+        """When it may be forgotten: the payment behind it may still have to be completed."""
+        return self.expires_at + PENDING_RETENTION

@@ -1,4 +1,4 @@
-"""Clients and their credentials. Source: the interface's Authentication, D2."""
+"""Clients and their credentials. Source: auth.1, auth.3, D2."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

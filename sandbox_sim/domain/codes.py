@@ -1,12 +1,12 @@
 """The one catalogue of response codes: meaning, HTTP status, and what an answer is made of.
 
-Source: the interface's "Response codes", and D5, D7, D8, D14 where it is silent.
+Source: "codes", and D5, D7, D8, D14 where it is silent.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,7 @@ CATALOGUE: Final[Mapping[str, ResponseCode]] = MappingProxyType({row.code: row f
 ACCEPTED: Final = frozenset({"000", "202", "370", "388", "393"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What the gateway says to one request, before it is written as HTTP.
 
     code: a key of `CATALOGUE`.

@@ -1,18 +1,16 @@
-"""The built-in callback receiver: what lies in an inbox."""
+"""The built-in callback receiver: what lies in an inbox. Source: delivery.1."""
 
 import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sandbox_sim.domain.callbacks import sign
 
 Signature = Literal["valid", "invalid", "missing"]
 
 
-@dataclass(frozen=True, slots=True)
-class InboxMessage:
+class InboxMessage(NamedTuple):
     """One delivery as it arrived; `body` as text, header names in lower case."""
 
     at: datetime
@@ -26,5 +24,6 @@ def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) 
     """Whether the signature is that of the exact bytes under one of the keys."""
     if not given:
         return "missing"
-    candidates = [hmac.compare_digest(sign(body, key), given.lower()) for key in secret_keys]
+    claimed = given.lower().encode("utf-8", "surrogateescape")
+    candidates = [hmac.compare_digest(sign(body, key).encode(), claimed) for key in secret_keys]
     return "valid" if any(candidates) else "invalid"

@@ -1,8 +1,8 @@
 """Work that falls due later: one kind of thing for everything asynchronous."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class JobKind(StrEnum):
@@ -14,8 +14,7 @@ class JobKind(StrEnum):
     DELIVER = "deliver"  # an attempt at a callback; callback id
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A promise of the gateway: do `kind` to `subject` at `due_at`. The store numbers them."""
 
     due_at: datetime

@@ -1,15 +1,14 @@
 """Accounts of a service: every movement is a posting and a balance is their sum.
 
-Source: sandbox rules 9 and 10, D21, D22. Money is in GHS, SMS in units; both are `Decimal` here.
+Source: sandbox.9, sandbox.10, D21, D22. Money is in GHS, SMS in units; both are `Decimal` here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
@@ -24,8 +23,7 @@ class Account(StrEnum):
     AIRTIME = "airtime"
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(NamedTuple):
     """One movement on one account.
 
     reason: opening, charge, refund, topup, collected, deposited, spent, returned.
@@ -40,8 +38,7 @@ class Posting:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(NamedTuple):
     """The sum of an account's postings, and when the last one came."""
 
     amount: Decimal
@@ -67,19 +64,19 @@ _FIGURES_OF_NINE: Final[Mapping[Account, Decimal]] = MappingProxyType(
 
 
 def ends_in_nine(service_id: int) -> bool:
-    """The magic service ids of rule 9."""
+    """The magic service ids of sandbox.9."""
     return service_id % 10 == 9
 
 
 def figure(service_id: int, account: Account) -> Decimal:
-    """The interface's figure for an account (rule 9), `airtime` from D21."""
+    """The interface's figure for an account (sandbox.9), `airtime` from D21."""
     figures = _FIGURES_OF_NINE if ends_in_nine(service_id) else _FIGURES
     return figures[account]
 
 
 def figure_in_json(amount: Decimal) -> int | float:
     """A balance as a JSON number: whole figures as integers, 10.0 as 10.0."""
-    return float(amount) if "." in str(amount) else int(amount)
+    return float(amount) if "." in format(amount, "f") else int(amount)
 
 
 def opening(service_id: int, account: Account, sms_initial_units: int, at: datetime) -> Posting:
@@ -133,6 +130,6 @@ def movement(transaction: Transaction) -> Posting | None:
         reason = "deposited" if transaction.operation is Operation.DEPOSIT else "collected"
     else:
         return None
-    at = transaction.timeline[-1].at
+    at = transaction.decided_at or transaction.initiated_at
     subject = transaction.network_transaction_id
     return Posting(transaction.service_id, account, amount, reason, subject, at)

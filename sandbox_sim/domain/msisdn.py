@@ -1,6 +1,6 @@
 """Phone numbers: who is on the allowlist, and the two forms of a number.
 
-Source: sandbox rules 1 and 2, decision D11. The local form is ten digits, `0244000001`; the
+Source: sandbox.1, sandbox.2, D11. The local form is ten digits, `0244000001`; the
 international form puts 233 in the place of the zero, `233244000001`.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 
 COUNTRY_CODE: Final = "233"
 DECLINED_DIGIT: Final = "9"
-# The networks that issue the prefixes of rule 4, for the setting `match_network`.
+# The networks that issue the prefixes of sandbox.4, for the setting `match_network`.
 NETWORK_OF_PREFIX: Final = {"0244": "MTN", "0200": "VOD", "0270": "AIR"}
 
 _LOCAL: Final = re.compile(r"0[0-9]{9}")
@@ -32,13 +32,13 @@ def international(number: str) -> str:
 
 
 def is_declined(identifier: str) -> bool:
-    """Rule 2: the last digit 9 of a number or an account is a simulated decline."""
+    """The last digit 9 of a number or an account is a simulated decline (sandbox.2)."""
     return identifier.endswith(DECLINED_DIGIT)
 
 
 @dataclass(frozen=True, slots=True)
 class Allowlist:
-    """Which numbers sandbox takes (rule 1, D11).
+    """Which numbers sandbox takes (sandbox.1, D11).
 
     prefixes: local prefixes such as "0244".
     numbers: exact local numbers that narrow the prefixes; empty means every one of them.
@@ -53,10 +53,10 @@ class Allowlist:
 
     def admits(self, number: str, *, either_form: bool = False) -> bool:
         """Whether the number is listed; in local form only, unless `either_form`."""
-        form = local(number)
-        if form is None or (form != number and not (either_form or self.accept_international)):
-            return False
-        return form.startswith(self.prefixes) and (not self.numbers or form in self.numbers)
+        if _LOCAL.fullmatch(number) is None:
+            form = local(number) if either_form or self.accept_international else None
+            return form is not None and self.admits(form)
+        return number.startswith(self.prefixes) and (not self.numbers or number in self.numbers)
 
     def network_mismatch(self, number: str, nw: str) -> str | None:
         """The network that the number belongs to, where `nw` had to match it and does not."""

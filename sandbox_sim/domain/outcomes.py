@@ -1,13 +1,14 @@
-"""What sandbox answers to a payment: a table of named rules, and the first that speaks decides.
+"""What sandbox answers to a payment: a row of rules for each operation, the first to speak decides.
 
-Source: sandbox rules 1 to 7, D11 to D14, D19, D20; the order is that of D9. A rule is a function
-of the payment, the sandbox's settings and the facts; it returns an `Outcome` or None.
+Source: sandbox.1 to sandbox.7, "limits", D11 to D14, D19, D20; the order is that of D9. A rule
+is a function of the payment, the sandbox's settings and the facts; it returns an `Outcome` or
+None.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox_sim.domain import billers, msisdn
 from sandbox_sim.domain.cards import TEST_CARDS
@@ -16,7 +17,6 @@ from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 
 AMOUNT_CAP: Final = Decimal(10000)
-_CAPPED: Final = frozenset({Operation.COLLECT, Operation.CARD, Operation.BILL, Operation.AIRTIME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,7 @@ class Sandbox:
     reject_duplicates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What is known of the service when the payment comes in.
 
     repeated: it has a live transaction with the same `transaction_id`.
@@ -40,8 +39,7 @@ class Facts:
     available: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The code that answers, the rule that chose it, and why, in words."""
 
     code: str
@@ -54,7 +52,7 @@ Rule = Callable[[Payment, Sandbox, Facts], Outcome | None]
 
 
 def _payout_channel(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if payment.operation is not Operation.PAYOUT or payment.is_mobile:
+    if payment.is_mobile:
         return None
     channel = "bank" if payment.payment_mode == PaymentOption.BANK else "card"
     return Outcome(
@@ -66,7 +64,7 @@ def _payout_channel(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outco
 
 
 def _test_card(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if payment.operation is not Operation.CARD or payment.asks_for_card:
+    if payment.asks_for_card:
         return None
     return card_outcome(payment.party, payment.nw, sandbox)
 
@@ -82,8 +80,6 @@ def card_outcome(number: str, nw: str | None, sandbox: Sandbox) -> Outcome | Non
 
 
 def _bill_account(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if payment.operation is not Operation.BILL:
-        return None
     if billers.is_account_of(payment.nw, payment.party):
         return None
     shape = billers.ACCOUNT_PREFIX[payment.nw] + "000000"
@@ -95,7 +91,7 @@ def _bill_account(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome
 
 
 def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if not payment.is_mobile or sandbox.allowlist.admits(payment.party):
+    if sandbox.allowlist.admits(payment.party):
         return None
     if sandbox.allowlist.admits(payment.party, either_form=True):
         why = "payments take the local form, 0 and nine digits, and this is the 233 form"
@@ -108,8 +104,6 @@ def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcom
 
 
 def _matching_network(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if not payment.is_mobile:
-        return None
     owner = sandbox.allowlist.network_mismatch(payment.party, payment.nw)
     if owner is None:
         return None
@@ -117,7 +111,7 @@ def _matching_network(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outc
 
 
 def _amount_cap(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if payment.operation not in _CAPPED or payment.amount <= AMOUNT_CAP:
+    if payment.amount <= AMOUNT_CAP:
         return None
     rule = "D12" if payment.operation is Operation.CARD else "sandbox.3"
     return Outcome("016", rule, f"amount is above {AMOUNT_CAP}")
@@ -136,23 +130,35 @@ def _repeated(_payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome | No
 
 
 def _last_digit(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if payment.operation is Operation.CARD or not msisdn.is_declined(payment.party):
+    if not msisdn.is_declined(payment.party):
         return None
     rule = "sandbox.7" if payment.operation is Operation.BILL else "sandbox.3"
     return Outcome("015", rule, "last digit 9 is a simulated decline")
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    _payout_channel,
-    _test_card,
-    _bill_account,
-    _allowed_number,
-    _matching_network,
-    _amount_cap,
-    _balance,
-    _repeated,
-    _last_digit,
-)
+# The order of D9. A rule that cannot speak of an operation is left out of its row.
+RULES: Final[Mapping[Operation, tuple[Rule, ...]]] = {
+    Operation.COLLECT: (_allowed_number, _matching_network, _amount_cap, _repeated, _last_digit),
+    Operation.CARD: (_test_card, _amount_cap, _repeated),
+    Operation.DEPOSIT: (_allowed_number, _matching_network, _repeated, _last_digit),
+    Operation.PAYOUT: (
+        _payout_channel,
+        _allowed_number,
+        _matching_network,
+        _balance,
+        _repeated,
+        _last_digit,
+    ),
+    Operation.BILL: (_bill_account, _amount_cap, _balance, _repeated, _last_digit),
+    Operation.AIRTIME: (
+        _allowed_number,
+        _matching_network,
+        _amount_cap,
+        _balance,
+        _repeated,
+        _last_digit,
+    ),
+}
 
 _ACCEPTED: Final = {
     Operation.COLLECT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
@@ -165,8 +171,8 @@ _ACCEPTED: Final = {
 
 
 def decide(payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome:
-    """The first rule of `RULES` that speaks, or the acceptance of the operation."""
-    for rule in RULES:
+    """What the first rule to speak says, or the acceptance of the operation."""
+    for rule in RULES[payment.operation]:
         outcome = rule(payment, sandbox, facts)
         if outcome is not None:
             return outcome

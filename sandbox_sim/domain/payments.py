@@ -1,14 +1,13 @@
 """A payment as it is asked for: one shape for the six payment operations."""
 
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from sandbox_sim.domain import cards
 from sandbox_sim.domain.vocabulary import HOSTED_CARD, Operation, PaymentOption
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(NamedTuple):
     """A well-formed request to `make_payment`, `pay_bill` or `send_airtime`.
 
     party: `customer_number` or `account_number`; empty where the hosted page will ask for a card.

@@ -1,4 +1,4 @@
-"""The rate limit of one client, a token bucket. Source: D10. Seconds are real ones."""
+"""The rate limit of one client, a token bucket. Source: "limits", D10. Seconds are real ones."""
 
 from dataclasses import dataclass
 

@@ -1,16 +1,17 @@
 """SMS: what sandbox answers to a send, and the life of each message.
 
-Source: endpoints 9 to 11, "SMS statuses", sandbox rules 1 and 10, D22 to D26. A message starts
-ACKNOWLEDGED and, 800 ms later, becomes SENT (last digit 0 to 8) or REFUNDED (last digit 9).
+Source: endpoint.9 to endpoint.11, states.sms, sandbox.1, sandbox.10, "limits", D22 to D26. A
+message starts ACKNOWLEDGED and, 800 ms later, becomes SENT (last digit 0 to 8) or REFUNDED (last
+digit 9).
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.msisdn import Allowlist
@@ -66,8 +67,7 @@ class SmsRequest:
     bulk: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One SMS to one recipient; `customer_number` in international form."""
 
     processing_id: str
@@ -95,7 +95,7 @@ class Message:
         if to not in TRANSITIONS[self.status]:
             message = f"message {self.processing_id} is {self.status} and cannot become {to}"
             raise IllegalSmsTransition(message)
-        return replace(self, status=to, sent_at=at if to is SmsStatus.SENT else None)
+        return self._replace(status=to, sent_at=at if to is SmsStatus.SENT else None)
 
     def settled(self, at: datetime) -> "Message":
         """What becomes of it in sandbox when its 800 ms are over (D25)."""

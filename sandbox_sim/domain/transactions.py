@@ -1,11 +1,10 @@
 """Transactions and their life: 002 pending, then 000 successful, 001 failed or 003 cancelled.
 
-Source: "Transaction status codes", the transition table below it, D15, D16, D18. A transaction
-that is decided stays so: moving it again raises `IllegalTransition` and changes nothing.
+Source: states.transactions, sandbox.8, "limits", D15, D16, D18. A transaction that is decided
+stays so: moving it again raises `IllegalTransition` and changes nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -16,6 +15,8 @@ from sandbox_sim.domain.vocabulary import Operation
 
 # "About 15 minutes", from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
+# A pending transaction that nobody can ask for any more still has its callback to send.
+PENDING_RETENTION: Final = timedelta(days=1)
 
 
 class Status(StrEnum):
@@ -65,14 +66,13 @@ class Change(NamedTuple):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(NamedTuple):
     """A payment that was taken, from its 202 on.
 
     network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
     party: customer number in local form, bill account, or masked card number.
-    timeline: every status with the time it was reached, oldest first.
-    expires_at: when sandbox forgets it; None in production.
+    decided_at: when it left 002; None before.
+    expires_at: from then on a status query does not find it.
     """
 
     network_transaction_id: str
@@ -87,20 +87,32 @@ class Transaction:
     currency_code: str
     callback_url: str
     client_key: str
-    timeline: tuple[Change, ...]
-    expires_at: datetime | None
+    status: Status
+    initiated_at: datetime
+    decided_at: datetime | None
+    expires_at: datetime
 
     @property
-    def status(self) -> Status:
-        """The status it has now."""
-        return self.timeline[-1].status
+    def timeline(self) -> tuple[Change, ...]:
+        """Every status with the time it was reached, oldest first."""
+        initiated = Change(Status.PENDING, self.initiated_at)
+        if self.decided_at is None:
+            return (initiated,)
+        return initiated, Change(self.status, self.decided_at)
+
+    @property
+    def kept_until(self) -> datetime:
+        """When it may be forgotten altogether."""
+        if self.status is Status.PENDING:
+            return self.expires_at + PENDING_RETENTION
+        return self.expires_at
 
     def moved(self, to: Status, at: datetime) -> "Transaction":
         """The transaction in its next status, or `IllegalTransition`."""
         if to not in TRANSITIONS[self.status]:
             message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
             raise IllegalTransition(message)
-        return replace(self, timeline=(*self.timeline, Change(to, at)))
+        return self._replace(status=to, decided_at=at)
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Balances of a service: the fixed figures of rule 9, or accounts that move (D21, D22)."""
+"""Balances of a service: the fixed figures of sandbox.9, or accounts that move (D21, D22)."""
 
 from dataclasses import dataclass
 from datetime import datetime

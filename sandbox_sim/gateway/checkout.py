@@ -1,7 +1,7 @@
 """The hosted card page behind `redirect_url`: opened, decided by a person, or by time (D20)."""
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from sandbox_sim.domain import cards
 from sandbox_sim.domain.checkout import STATUS_OF, Checkout, Choice
@@ -12,8 +12,7 @@ from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.settlement import Settlement
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """What the page shows: the payment, and what was wrong with the card that was entered."""
 
     checkout: Checkout
@@ -36,9 +35,9 @@ class CheckoutPages:
         """The page; `opening` it (a GET, not a HEAD) leaves the decision to the person."""
 
         async def work(unit: Unit) -> Page | None:
-            page = await self._page(unit, checkout_id)
+            page = await self._open_page(unit, checkout_id)
             if page is not None and opening and not page.checkout.opened:
-                await unit.save_checkout(replace(page.checkout, opened=True))
+                await unit.save_checkout(page.checkout._replace(opened=True))
             return page
 
         return await self._store.run(work)
@@ -47,16 +46,15 @@ class CheckoutPages:
         """Pay, fail or cancel; a payment that is decided already stays as it is."""
 
         async def work(unit: Unit) -> Page | None:
-            page = await self._page(unit, checkout_id)
+            page = await self._open_page(unit, checkout_id)
             if page is None or page.transaction.status is not Status.PENDING:
                 return page
             transaction = page.transaction
             if page.checkout.asks_for_card and choice is Choice.PAY:
                 refusal = card_outcome(card_number, None, self._sandbox)
                 if refusal is not None:
-                    return replace(page, problem="This card is not one of the sandbox test cards")
-                brand = self._sandbox.test_cards[card_number]
-                transaction = replace(transaction, party=cards.masked(card_number), nw=brand)
+                    return page._replace(problem="This card is not one of the sandbox test cards")
+                transaction = transaction._replace(party=cards.masked(card_number))
             # A failed payment sends no callback; a cancelled one does (D31).
             decided = await self._settlement.conclude(
                 unit,
@@ -65,7 +63,7 @@ class CheckoutPages:
                 self._clock.now(),
                 notify=choice is not Choice.FAIL,
             )
-            return replace(page, transaction=decided)
+            return page._replace(transaction=decided)
 
         return await self._store.run(work)
 
@@ -75,6 +73,12 @@ class CheckoutPages:
         if page is None or page.checkout.opened or page.transaction.status is not Status.PENDING:
             return
         await self._settlement.conclude(unit, page.transaction, Status.SUCCESSFUL, now)
+
+    async def _open_page(self, unit: Unit, checkout_id: str) -> Page | None:
+        """The page, if a browser may still see it."""
+        page = await self._page(unit, checkout_id)
+        expired = page is not None and page.checkout.expires_at <= self._clock.now()
+        return None if expired else page
 
     async def _page(self, unit: Unit, checkout_id: str) -> Page | None:
         checkout = await unit.checkout(checkout_id)

@@ -2,7 +2,7 @@
 
 A lane (scheme, host and port) has at most `PER_RECEIVER` senders at work; when `IN_ALL` are at
 work a lane still gets its first one. Every attempt is recorded before the job is done, so what
-was not recorded is sent again: at least once, never lost.
+was not recorded is sent again: at least once, never lost. Source: service.8, delivery.2, D16, D30.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlsplit
 
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
@@ -71,6 +70,7 @@ class Deliveries:
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._closing = False
 
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
@@ -85,7 +85,8 @@ class Deliveries:
         await self._idle.wait()
 
     async def close(self, grace: float) -> None:
-        """Let what is on the wire finish, for at most `grace` seconds; drop the rest."""
+        """Begin no more attempts; let those on the wire finish, for at most `grace` seconds."""
+        self._closing = True
         for lane in self._lanes.values():
             lane.queue.clear()
         if self._tasks:
@@ -95,8 +96,9 @@ class Deliveries:
             await asyncio.gather(*late, return_exceptions=True)
 
     def _enqueue(self, job: Job, callback: Callback) -> None:
-        parts = urlsplit(callback.url)
-        receiver = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        if self._closing:
+            return
+        receiver = callback.receiver
         lane = self._lanes.setdefault(receiver, _Lane())
         lane.queue.append((job, callback))
         self._idle.clear()
@@ -110,7 +112,11 @@ class Deliveries:
         """One sender of a lane, until its queue is empty."""
         try:
             while lane.queue:
-                await self._deliver(*lane.queue.popleft())
+                job, callback = lane.queue.popleft()
+                try:
+                    await self._deliver(job, callback)
+                except Exception:
+                    log.exception("a callback could not be recorded: %s", callback.id)
         finally:
             lane.senders -= 1
             if lane.senders == 0 and not lane.queue:
@@ -120,8 +126,6 @@ class Deliveries:
         self._tasks.discard(task)
         if not self._tasks:
             self._idle.set()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a callback could not be recorded", exc_info=task.exception())
 
     async def _deliver(self, job: Job, callback: Callback) -> None:
         """One attempt, from the wait for the answer to the record of what came."""
@@ -158,12 +162,21 @@ class Deliveries:
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
             callback.transaction_id,
             callback.service_id,
-            callback.url,
+            callback.shown_url,
             attempt.number,
             self._schedule.attempts,
             attempt.verdict,
             attempt.duration_ms,
             following,
+            extra={
+                "facts": {
+                    "callback_id": callback.id,
+                    "transaction_id": callback.transaction_id,
+                    "service_id": callback.service_id,
+                    "url": callback.shown_url,
+                    **attempt._asdict(),
+                }
+            },
         )
 
 

@@ -13,6 +13,7 @@ from sandbox_sim.gateway.ports import Clock, Store, Unit
 BATCH: Final = 100
 # A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
 PUT_OFF: Final = timedelta(minutes=1)
+PAUSE: Final = timedelta(seconds=1)
 
 log = logging.getLogger("sandbox_sim.jobs")
 
@@ -42,11 +43,15 @@ class Jobs:
     async def run_forever(self) -> None:
         """The loop around `run_due`."""
         while True:
-            if await self.run_due(self._clock.now()):
-                continue
-            self._wake.clear()
-            self._asleep_until = None
-            self._asleep_until = await self._next_due()
+            try:
+                if await self.run_due(self._clock.now()):
+                    continue
+                self._wake.clear()
+                self._asleep_until = None
+                self._asleep_until = await self._next_due()
+            except Exception:
+                log.exception("the jobs could not be run; trying again in %s", PAUSE)
+                self._asleep_until = self._clock.now() + PAUSE
             await self._clock.wait(self._wake, self._asleep_until)
 
     async def run_due(self, now: datetime) -> Sequence[Job]:

@@ -1,20 +1,25 @@
-"""The six payment operations: decided by the sandbox rules, kept, and settled later."""
+"""The six payment operations: decided by the sandbox rules, kept, and settled later.
 
-from dataclasses import replace
+Source: service.1 to service.5, D14 to D16.
+"""
+
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.checkout import PAY_PAGES, Checkout
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
 from sandbox_sim.domain.payments import Payment
-from sandbox_sim.domain.transactions import STATUS_RETENTION, Change, Status, Transaction
+from sandbox_sim.domain.transactions import STATUS_RETENTION, Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
+# D15: these leave a transaction that can be queried.
+LEAVE_A_RECORD = frozenset({"202", "000", "015"})
 REPEATED = (
     "the service has used this transaction_id before; the newer transaction replaces the older"
 )
@@ -44,87 +49,90 @@ class Payments:
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
 
-    async def submit(self, payment: Payment, client: Client, pay_page: str) -> Reply:
+    async def submit(
+        self, payment: Payment, client: Client, our_address: Callable[[], str]
+    ) -> Reply:
         """Decide a payment and keep what it leaves behind, in one unit of work.
 
-        pay_page: the address of the hosted pages, ending in a slash. The callback waits for
-        whoever writes the answer to release `Reply.awaited_by`.
+        our_address: tells where we are served. The callback waits for whoever writes the answer
+        to release `Reply.awaited_by`.
         """
-        transaction = self._transaction(payment, client)
-        held = transaction.network_transaction_id
-        self._gate.hold(held)
+        now = self._clock.now()
+        network_id = self._ids.network_transaction_id()
+        self._gate.hold(network_id)
         try:
-            reply = await self._store.run(
-                lambda unit: self._submit(unit, payment, transaction, pay_page)
+            return await self._store.run(
+                lambda unit: self._submit(unit, payment, client, our_address, network_id, now)
             )
         except BaseException:
-            self._gate.release(held)
+            self._gate.release(network_id)
             raise
-        return replace(reply, awaited_by=held)
 
     async def _submit(
-        self, unit: Unit, payment: Payment, transaction: Transaction, pay_page: str
+        self,
+        unit: Unit,
+        payment: Payment,
+        client: Client,
+        our_address: Callable[[], str],
+        network_id: str,
+        now: datetime,
     ) -> Reply:
-        now = transaction.timeline[0].at
-        facts = Facts(
-            repeated=await unit.transaction(payment.service_id, payment.transaction_id) is not None,
-            available=await self._accounts.available(
-                unit, payment.service_id, payment.operation, now
-            ),
-        )
-        outcome = decide(payment, self._sandbox, facts)
-        fields: dict[str, object] = {}
-        if outcome.code == "015":
-            # The failure simulation: from 002 to 001 in the same step (D16).
-            await self._keep(unit, transaction.moved(Status.FAILED, now), now)
-        elif outcome.code == "000":
-            checkout_id = await self._open_page(unit, payment, transaction)
-            fields["redirect_url"] = pay_page + checkout_id
-        elif outcome.code == "202":
-            due = now + self._settle_delay
-            await self._keep(unit, transaction, due)
-            subject = transaction.network_transaction_id
-            await unit.add_job(Job(due, JobKind.SETTLE, payment.service_id, subject))
-            if payment.operation is Operation.PAYOUT:
-                fields["status"] = "success"
+        operation = payment.operation
+        repeated = await unit.transaction(payment.service_id, payment.transaction_id) is not None
+        available = await self._accounts.available(unit, payment.service_id, operation, now)
+        outcome = decide(payment, self._sandbox, Facts(repeated, available))
+        fields: dict[str, object] | None = None
+        if outcome.code in LEAVE_A_RECORD:
+            transaction = self._transaction(payment, client, network_id, now)
+            if outcome.code == "202":
+                await self._keep(unit, transaction)
+                due = now + self._settle_delay
+                await unit.add_job(Job(due, JobKind.SETTLE, payment.service_id, network_id))
+                if operation is Operation.PAYOUT:
+                    fields = {"status": "success"}
+            elif outcome.code == "000":
+                await self._keep(unit, transaction)
+                checkout_id = await self._open_page(unit, payment, transaction)
+                fields = {"redirect_url": f"{our_address()}{PAY_PAGES}/{checkout_id}"}
+            else:
+                # The failure simulation: from 002 to 001 in the same step (D16).
+                await unit.add_transaction(transaction.moved(Status.FAILED, now))
         return Reply(
             outcome.code,
             outcome.rule,
             outcome.why,
             outcome.message,
             fields,
-            warnings=(REPEATED,) if facts.repeated else (),
+            warnings=(REPEATED,) if repeated else (),
+            awaited_by=network_id,
         )
 
-    async def _keep(self, unit: Unit, transaction: Transaction, needed_until: datetime) -> None:
+    async def _keep(self, unit: Unit, transaction: Transaction) -> None:
         """Save a new transaction, and what it spends."""
-        if transaction.status is Status.PENDING:
-            await self._accounts.move(unit, transaction)
-        expires_at = transaction.timeline[0].at + STATUS_RETENTION
-        await unit.save_transaction(transaction, max(expires_at, needed_until))
+        await unit.add_transaction(transaction)
+        await self._accounts.move(unit, transaction)
 
     async def _open_page(self, unit: Unit, payment: Payment, transaction: Transaction) -> str:
         """Make the hosted page of a card payment; returns its id."""
-        now = transaction.timeline[0].at
         checkout = Checkout(
             id=self._ids.token(),
             service_id=payment.service_id,
             network_transaction_id=transaction.network_transaction_id,
             landing_page=payment.landing_page,
             asks_for_card=payment.asks_for_card,
-            expires_at=now + STATUS_RETENTION,
+            expires_at=transaction.expires_at,
         )
-        await self._keep(unit, transaction, now + self._auto_complete)
         await unit.save_checkout(checkout)
         if self._auto_complete:
-            due = now + self._auto_complete
+            due = transaction.initiated_at + self._auto_complete
             await unit.add_job(Job(due, JobKind.SETTLE_CARD, payment.service_id, checkout.id))
         return checkout.id
 
-    def _transaction(self, payment: Payment, client: Client) -> Transaction:
-        now = self._clock.now()
+    def _transaction(
+        self, payment: Payment, client: Client, network_id: str, now: datetime
+    ) -> Transaction:
         return Transaction(
-            network_transaction_id=self._ids.network_transaction_id(),
+            network_transaction_id=network_id,
             service_id=payment.service_id,
             transaction_id=payment.transaction_id,
             operation=payment.operation,
@@ -136,6 +144,8 @@ class Payments:
             currency_code=payment.currency_code,
             callback_url=payment.callback_url,
             client_key=client.client_key,
-            timeline=(Change(Status.PENDING, now),),
+            status=Status.PENDING,
+            initiated_at=now,
+            decided_at=None,
             expires_at=now + STATUS_RETENTION,
         )

@@ -70,15 +70,19 @@ class Unit(Protocol):
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
-        """Exactly this transaction, even if another has taken over its `transaction_id`."""
+        """Exactly this transaction, even if another took over its id, or it is late and pending."""
         ...
 
-    async def save_transaction(self, transaction: Transaction, keep_until: datetime) -> None:
-        """Add or replace; it may be forgotten after `keep_until`."""
+    async def add_transaction(self, transaction: Transaction) -> None:
+        """Save a new one; from now on its `transaction_id` names it."""
+        ...
+
+    async def save_transaction(self, transaction: Transaction) -> None:
+        """Replace one that was added before."""
         ...
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
-        """The hosted page of this id, until it expires."""
+        """The hosted page of this id."""
         ...
 
     async def save_checkout(self, checkout: Checkout) -> None:

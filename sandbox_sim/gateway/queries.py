@@ -1,4 +1,4 @@
-"""Transaction status and account balance: they change nothing."""
+"""Transaction status and account balance: they change nothing. Source: service.6."""
 
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.codes import Reply

@@ -8,7 +8,7 @@ from sandbox_sim.domain import callbacks
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.transactions import STATUS_RETENTION, Status, Transaction
+from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.ports import Ids, Unit
 
@@ -50,7 +50,7 @@ class Settlement:
     ) -> Transaction:
         """Decide a transaction; with `notify` its callback falls due at once, after the status."""
         decided = transaction.moved(to, now)
-        await unit.save_transaction(decided, transaction.expires_at or now + STATUS_RETENTION)
+        await unit.save_transaction(decided)
         await self._accounts.move(unit, decided)
         if notify:
             await self._promise_callback(unit, decided, now)

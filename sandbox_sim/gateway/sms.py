@@ -1,4 +1,4 @@
-"""The four SMS operations: single, bulk, history and balance."""
+"""The four SMS operations: single, bulk, history and balance. Source: service.7, D22 to D26."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

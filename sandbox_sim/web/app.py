@@ -1,70 +1,59 @@
-"""The aiohttp application: every route, with and without the base path, and one way to fail."""
+"""The aiohttp application: routes for what is ours under `/_sandbox`; the rest is the front door's.
 
-from collections.abc import Iterable
+It is served by `server.GatewayRunner`, which asks the router only for paths that begin with `OURS`.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control, error as control_error
-from sandbox_sim.web.gateway import Frontdoor, Operations
+from sandbox_sim.web.frontdoor import Frontdoor, expect
 
 CONTROL_PREFIX = "/_sandbox"
+FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
+# What a path begins with that is ours, with and without the base path.
+OURS = web.AppKey("OURS", tuple[str, ...])
+# Waits, within limits, for the work in hand before the server stops.
+DRAIN: web.AppKey[Callable[[], Awaitable[None]]] = web.AppKey("DRAIN")
 
 
 def make_app(
     frontdoor: Frontdoor,
-    operations: Operations,
-    ours: Iterable[Control | CheckoutFace],
+    faces: Iterable[Control | CheckoutFace],
     *,
+    drain: Callable[[], Awaitable[None]],
     base_path: str,
     max_body_bytes: int,
 ) -> web.Application:
     """Assemble the application; `base_path` is empty or begins with a slash."""
+    app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
     prefixes = dict.fromkeys(("", base_path))
-
-    @web.middleware
-    async def in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
-        try:
-            return await handler(request)
-        except ConnectionError:
-            raise
-        except Exception as error:
-            if not _is_control(request.path, prefixes):
-                return await frontdoor.failed(request, error)
-            if isinstance(error, web.HTTPException):
-                return _control_failure(error)
-            raise
-
-    app = web.Application(client_max_size=max_body_bytes, middlewares=[in_shape])
-    for prefix in prefixes:
-        for path, operation in operations.by_path().items():
-            handler = frontdoor.handler(path, operation)
-            app.router.add_route("*", prefix + path, handler, expect_handler=_expect)
-        for face in ours:
-            for route in face.routes():
-                app.router.add_route(
-                    route.method, prefix + route.path, route.handler, expect_handler=_expect
-                )
-    app.router.add_route("*", r"/{unknown:[\s\S]*}", frontdoor.unknown_path, expect_handler=_expect)
+    app[FRONTDOOR] = frontdoor
+    app[DRAIN] = drain
+    app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
+    for face in faces:
+        for method, path, handler in face.routes():
+            for prefix in prefixes:
+                app.router.add_route(method, prefix + path, handler, expect_handler=expect)
     return app
 
 
-def _is_control(path: str, prefixes: Iterable[str]) -> bool:
-    return any(f"{path}/".startswith(f"{prefix}{CONTROL_PREFIX}/") for prefix in prefixes)
-
-
-def _control_failure(failure: web.HTTPException) -> web.StreamResponse:
-    if failure.status < 400:
-        return failure
-    code = (failure.reason or "error").lower().replace(" ", "_")
-    answer = control_error(failure.status, code, failure.reason)
-    if isinstance(failure, web.HTTPMethodNotAllowed):
-        answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
-    return answer
-
-
-async def _expect(request: web.Request) -> None:
-    """Answer `Expect: 100-continue`; any other expectation is left unmet and no reason to fail."""
-    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+@web.middleware
+async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Failures under `/_sandbox` in the shape of the control API."""
+    try:
+        return await handler(request)
+    except (HttpProcessingError, web.RequestPayloadError):
+        return control_error(400, "bad_request", "The body cannot be read as its headers say")
+    except web.HTTPException as failure:
+        if failure.status < 400:
+            raise
+        code = failure.reason.lower().replace(" ", "_")
+        answer = control_error(failure.status, code, failure.reason)
+        if isinstance(failure, web.HTTPMethodNotAllowed):
+            answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
+        return answer

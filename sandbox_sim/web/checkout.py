@@ -5,9 +5,10 @@ from html import escape
 from aiohttp import hdrs, web
 
 from sandbox_sim.domain.callbacks import plain
-from sandbox_sim.domain.checkout import Choice
+from sandbox_sim.domain.checkout import PAY_PAGES, Choice
 from sandbox_sim.domain.transactions import WORDING, Status
 from sandbox_sim.gateway.checkout import CheckoutPages, Page
+from sandbox_sim.web.control import Routes
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -34,11 +35,12 @@ class CheckoutFace:
     def __init__(self, pages: CheckoutPages) -> None:
         self._pages = pages
 
-    def routes(self) -> list[web.RouteDef]:
+    def routes(self) -> Routes:
         """The route table."""
         return [
-            web.get("/_sandbox/pay/{id}", self.view),
-            web.post("/_sandbox/pay/{id}", self.choose),
+            ("GET", PAY_PAGES + "/{id}", self.view),
+            ("HEAD", PAY_PAGES + "/{id}", self.view),
+            ("POST", PAY_PAGES + "/{id}", self.choose),
         ]
 
     async def view(self, request: web.Request) -> web.Response:

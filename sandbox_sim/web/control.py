@@ -1,9 +1,11 @@
 """What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
@@ -11,6 +13,9 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.ports import Clock, Store
+
+# Method, path and handler of each route of a face.
+Routes = Sequence[tuple[str, str, Handler]]
 
 
 class Control:
@@ -21,15 +26,15 @@ class Control:
         self._clock = clock
         self._secret_keys = [client.secret_key for client in clients.values()]
 
-    def routes(self) -> list[web.RouteDef]:
+    def routes(self) -> Routes:
         """The route table."""
         return [
-            web.get("/_sandbox/livez", self.livez),
-            web.get("/_sandbox/readyz", self.readyz),
-            web.get("/_sandbox/version", self.version),
-            web.get("/_sandbox/inbox/{name}/messages", self.inbox_messages),
-            web.delete("/_sandbox/inbox/{name}", self.clear_inbox),
-            web.route("*", "/_sandbox/inbox/{name}", self.receive),
+            ("GET", "/_sandbox/livez", self.livez),
+            ("GET", "/_sandbox/readyz", self.readyz),
+            ("GET", "/_sandbox/version", self.version),
+            ("GET", "/_sandbox/inbox/{name}/messages", self.inbox_messages),
+            ("DELETE", "/_sandbox/inbox/{name}", self.clear_inbox),
+            ("*", "/_sandbox/inbox/{name}", self.receive),
         ]
 
     async def livez(self, _request: web.Request) -> web.Response:
@@ -84,10 +89,18 @@ def _refused(constant: str) -> object:
     raise ValueError(constant)
 
 
+def _finite(text: str) -> float:
+    """A number too large for a float is one that we could not write again."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
 def _shown(message: InboxMessage) -> dict[str, object]:
     """A delivery as JSON; `json` is its body where that is JSON."""
     try:
-        document = json.loads(message.body, parse_constant=_refused)
+        document = json.loads(message.body, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError):
         document = None
     return {

@@ -1,4 +1,7 @@
-"""Who may come in: credentials, User-Agent and rate, in this order. Source: D3, D4, D9, D10."""
+"""Who may come in: credentials, User-Agent and rate, in this order.
+
+Source: auth.1 to auth.4, D2, D3, D4, D9, D10.
+"""
 
 import base64
 import binascii

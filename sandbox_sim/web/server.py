@@ -1,14 +1,25 @@
-"""Serving the application: requests that aiohttp cannot parse are answered in shape too."""
+"""Serving the application: gateway requests go straight to the front door.
+
+So the router is asked only for what is ours, and requests that never become one, because aiohttp
+cannot parse them, are answered in the interface's shape too.
+"""
 
 import logging
+from collections.abc import Awaitable
+from typing import Any
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.domain.codes import Reply
-from sandbox_sim.web.gateway import render
+from sandbox_sim.web.answers import render
+from sandbox_sim.web.app import DRAIN, FRONTDOOR, OURS
 
 log = logging.getLogger("sandbox_sim.requests")
+
+# How long requests in hand may take when the server stops.
+GRACE_S = 5.0
+MAX_HEADER_BYTES = 65_536
 
 
 class _Protocol(RequestHandler):
@@ -33,22 +44,45 @@ class _Protocol(RequestHandler):
         else:
             reply = Reply("500", "errors", "a fault of the server")
             log.error("a request failed", exc_info=exc)
-        response = render(reply)
-        response.headers["X-Sandbox-Rule"] = reply.rule
+        response = render(reply, request_id="unread")
         response.force_close()
         return response
 
 
 class _Server(web.Server):
-    """A protocol factory for connections."""
+    """A factory of protocols for connections."""
 
     def __call__(self) -> RequestHandler:
         return _Protocol(self, loop=self._loop, **self._kwargs)
 
 
 class GatewayRunner(web.AppRunner):
-    """An `AppRunner` whose connections speak `_Protocol`."""
+    """An `AppRunner` for the application of `make_app`."""
+
+    def __init__(self, app: web.Application, *, shutdown_timeout: float = GRACE_S) -> None:
+        super().__init__(
+            app,
+            access_log=None,
+            shutdown_timeout=shutdown_timeout,
+            lingering_time=1,
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+        )
 
     async def _make_server(self) -> web.Server:
         plain = await super()._make_server()
-        return _Server(plain.request_handler, request_factory=plain.request_factory, **self._kwargs)
+        ours, frontdoor, routed = self.app[OURS], self.app[FRONTDOOR], plain.request_handler
+
+        def handle(request: Any) -> Awaitable[web.StreamResponse]:
+            chosen = routed if request.path.startswith(ours) else frontdoor.handle
+            return chosen(request)
+
+        return _Server(handle, request_factory=plain.request_factory, **self._kwargs)
+
+    async def cleanup(self) -> None:
+        """Let callbacks on the wire arrive, stop accepting, finish what is in hand.
+
+        The callbacks come first: their receiver may be this very server.
+        """
+        await self.app[DRAIN]()
+        await super().cleanup()

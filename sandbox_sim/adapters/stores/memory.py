@@ -1,7 +1,7 @@
 """State in memory: plain dicts and the status cache; gone when the process ends.
 
-Large collections hold bytes (see `codec`). Writes happen at once and note how to take them back,
-so a unit of work that raises leaves nothing behind. Nothing here suspends, so units never mix.
+Writes happen at once and note how to take them back, so a unit of work that raises leaves nothing
+behind. Nothing here suspends, so units never mix.
 """
 
 import heapq
@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 
 from cachetools import TLRUCache
 
-from sandbox_sim.adapters.stores.codec import Codec
 from sandbox_sim.domain.callbacks import Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
@@ -33,30 +32,29 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-_transactions: Final = Codec(Transaction)
-_callbacks: Final = Codec(Callback)
-_messages: Final = Codec(Message)
-_postings: Final = Codec(Posting)
-
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
 _Entry = tuple[datetime, int, JobKind, int, str]
 
 
-class _StatusCache(TLRUCache[str, tuple[float, bytes]]):
-    """Transactions by network id until their time is over, and which one an id now names."""
+class _StatusCache(TLRUCache[str, Transaction]):
+    """Transactions by network id until they expire, and which one a `transaction_id` names."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(maxsize=math.inf, ttu=lambda _id, kept, _: kept[0], timer=_timer(clock))
+        super().__init__(maxsize=math.inf, ttu=_kept_until, timer=clock.now)  # type: ignore[arg-type]
         self.current: dict[str, str] = {}
 
-    def expire(self, time: float | None = None) -> list[tuple[str, tuple[float, bytes]]]:
+    def expire(self, time: float | None = None) -> list[tuple[str, Transaction]]:
         """Forget what is over; `current` forgets it too."""
         gone = super().expire(time)
-        for network_id, (_, data) in gone:
-            transaction_id = _transactions.decode(data).transaction_id
-            if self.current.get(transaction_id) == network_id:
-                del self.current[transaction_id]
+        for network_id, transaction in gone:
+            if self.current.get(transaction.transaction_id) == network_id:
+                del self.current[transaction.transaction_id]
         return gone
+
+
+# Expiry is a moment of gateway time; cachetools only compares it with what its timer says.
+def _kept_until(_id: str, record: Transaction | Checkout, _now: object) -> datetime:
+    return record.kept_until
 
 
 @dataclass(slots=True)
@@ -64,11 +62,11 @@ class _Service:
     """Everything that belongs to one `service_id`."""
 
     transactions: _StatusCache
-    callbacks: dict[str, bytes] = field(default_factory=dict)
+    callbacks: dict[str, Callback] = field(default_factory=dict)
     finished: deque[str] = field(default_factory=deque)
     balances: dict[Account, Balance] = field(default_factory=dict)
-    postings: list[bytes] = field(default_factory=list)
-    messages: dict[str, bytes] = field(default_factory=dict)
+    postings: list[Posting] = field(default_factory=list)
+    messages: dict[str, Message] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -109,8 +107,8 @@ class _MemoryUnit:
         self._services: dict[int, _Service] = {}
         self._checkouts: TLRUCache[str, Checkout] = TLRUCache(
             maxsize=math.inf,
-            ttu=lambda _id, kept, _: kept.expires_at.timestamp(),
-            timer=_timer(clock),
+            ttu=_kept_until,  # type: ignore[arg-type]
+            timer=clock.now,  # type: ignore[arg-type]
         )
         self._heap: list[_Entry] = []
         self._claimed: dict[int, _Entry] = {}
@@ -126,36 +124,28 @@ class _MemoryUnit:
         return service
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
-        network_id = self._service(service_id).transactions.current.get(transaction_id)
-        if network_id is None:
-            return None
-        found = await self.transaction_by_network_id(service_id, network_id)
-        if found is None or (found.expires_at and found.expires_at <= self._clock.now()):
-            return None
-        return found
+        cache = self._service(service_id).transactions
+        network_id = cache.current.get(transaction_id)
+        found = None if network_id is None else cache.get(network_id)
+        return None if found is None or found.expires_at <= self._clock.now() else found
 
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
-        kept = self._service(service_id).transactions.get(network_transaction_id)
-        return None if kept is None else _transactions.decode(kept[1])
+        return self._service(service_id).transactions.get(network_transaction_id)
 
-    async def save_transaction(self, transaction: Transaction, keep_until: datetime) -> None:
+    async def add_transaction(self, transaction: Transaction) -> None:
         cache = self._service(transaction.service_id).transactions
         network_id = transaction.network_transaction_id
-        before = cache.get(network_id)
-        cache[network_id] = (keep_until.timestamp(), _transactions.encode(transaction))
-        if before is not None:
-            self.undo.append(lambda: cache.__setitem__(network_id, before))
-            return
-        named_before = cache.current.get(transaction.transaction_id)
-        cache.current[transaction.transaction_id] = network_id
+        cache[network_id] = transaction
+        self.undo.append(lambda: cache.pop(network_id, None))
+        self._put(cache.current, transaction.transaction_id, network_id)
 
-        def take_back() -> None:
-            cache.pop(network_id, None)
-            _put_back(cache.current, transaction.transaction_id, named_before)
-
-        self.undo.append(take_back)
+    async def save_transaction(self, transaction: Transaction) -> None:
+        cache = self._service(transaction.service_id).transactions
+        before = cache[transaction.network_transaction_id]
+        cache[transaction.network_transaction_id] = transaction
+        self.undo.append(lambda: cache.__setitem__(before.network_transaction_id, before))
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
         return self._checkouts.get(checkout_id)
@@ -169,25 +159,34 @@ class _MemoryUnit:
             self.undo.append(lambda: self._checkouts.pop(checkout.id, None))
 
     async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        data = self._service(service_id).callbacks.get(callback_id)
-        return None if data is None else _callbacks.decode(data)
+        return self._service(service_id).callbacks.get(callback_id)
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
-        kept = self._service(service_id).callbacks.values()
-        return [_callbacks.decode(data) for data in reversed(kept)]
+        return list(reversed(self._service(service_id).callbacks.values()))
 
     async def save_callback(self, callback: Callback) -> None:
         service = self._service(callback.service_id)
-        self._put(service.callbacks, callback.id, _callbacks.encode(callback))
-        if callback.state is Delivery.PENDING:
+        before = service.callbacks.get(callback.id)
+        self._put(service.callbacks, callback.id, callback)
+        finished_before = before is not None and before.state is not Delivery.PENDING
+        if callback.state is Delivery.PENDING or finished_before:
             return
         service.finished.append(callback.id)
         self.undo.append(service.finished.pop)
         if len(service.finished) > KEPT_CALLBACKS:
-            oldest = service.finished.popleft()
-            self.undo.append(lambda: service.finished.appendleft(oldest))
-            forgotten = service.callbacks.pop(oldest, None)
-            self.undo.append(lambda: _put_back(service.callbacks, oldest, forgotten))
+            self._forget(service, service.finished.popleft())
+
+    def _forget(self, service: _Service, callback_id: str) -> None:
+        """Let the oldest finished callback go; taken back, it is the oldest again."""
+        forgotten = service.callbacks.pop(callback_id)
+
+        def take_back() -> None:
+            service.finished.appendleft(callback_id)
+            newer = dict(service.callbacks)
+            service.callbacks.clear()
+            service.callbacks.update({callback_id: forgotten, **newer})
+
+        self.undo.append(take_back)
 
     async def add_job(self, job: Job) -> None:
         entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
@@ -231,16 +230,16 @@ class _MemoryUnit:
         before = service.balances.get(posting.account)
         amount = posting.amount if before is None else before.amount + posting.amount
         self._put(service.balances, posting.account, Balance(amount, posting.at))
-        service.postings.append(_postings.encode(posting))
+        service.postings.append(posting)
         self.undo.append(service.postings.pop)
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
-        return [_postings.decode(data) for data in self._service(service_id).postings]
+        return list(self._service(service_id).postings)
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
         for message in messages:
-            self._put(service.messages, message.processing_id, _messages.encode(message))
+            self._put(service.messages, message.processing_id, message)
         batch_id = messages[0].batch_id
         if batch_id is not None:
             self._put(service.batches, batch_id, [message.processing_id for message in messages])
@@ -248,42 +247,49 @@ class _MemoryUnit:
     async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
         service = self._service(service_id)
         ids = service.batches.get(subject, [subject])
-        return [_messages.decode(service.messages[i]) for i in ids if i in service.messages]
+        return [service.messages[i] for i in ids if i in service.messages]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         for message in messages:
             kept = self._service(message.service_id).messages
-            self._put(kept, message.processing_id, _messages.encode(message))
+            self._put(kept, message.processing_id, message)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         kept = self._service(query.service_id).messages
         first = (query.page - 1) * query.limit
         if not query.filtered:
             page = itertools.islice(reversed(kept.values()), first, first + query.limit)
-            return [_messages.decode(data) for data in page], len(kept)
-        newest = map(_messages.decode, reversed(kept.values()))
-        found = [message for message in newest if query.admits(message)]
+            return list(page), len(kept)
+        found = [message for message in reversed(kept.values()) if query.admits(message)]
         return found[first : first + query.limit], len(found)
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        self._inboxes[name].append(message)
+        inbox = self._inboxes[name]
+        pushed_out = inbox[0] if len(inbox) == inbox.maxlen else None
+        inbox.append(message)
+
+        def take_back() -> None:
+            inbox.pop()
+            if pushed_out is not None:
+                inbox.appendleft(pushed_out)
+
+        self.undo.append(take_back)
 
     async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
         return list(reversed(self._inboxes[name])) if name in self._inboxes else []
 
     async def clear_inbox(self, name: str) -> int:
-        return len(self._inboxes.pop(name, ()))
+        inbox = self._inboxes.pop(name, None)
+        if inbox is None:
+            return 0
+        self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
+        return len(inbox)
 
     def _put(self, kept: dict[K, V], key: K, value: V) -> None:
         """Set a key, noting what it was."""
         before = kept.get(key)
         kept[key] = value
         self.undo.append(lambda: _put_back(kept, key, before))
-
-
-def _timer(clock: Clock) -> Callable[[], float]:
-    """The clock as cachetools wants it."""
-    return lambda: clock.now().timestamp()
 
 
 def _put_back(kept: dict[K, V], key: K, before: V | None) -> None:

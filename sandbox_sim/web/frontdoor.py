@@ -1,0 +1,130 @@
+"""The front door of the gateway: whatever comes in gets an answer in the interface's shape."""
+
+import logging
+from collections.abc import Mapping
+
+from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from sandbox_sim.domain.codes import Reply
+from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.ports import Ids
+from sandbox_sim.web.answers import explain, render
+from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.operations import BadRequest, Call, Operation, Refused
+
+log = logging.getLogger("sandbox_sim.requests")
+
+
+class Frontdoor:
+    """Lets a request in, hands it to its operation, writes the answer, and says why."""
+
+    def __init__(
+        self,
+        entrance: Entrance,
+        operations: Mapping[str, Operation],
+        gate: AnswerGate,
+        ids: Ids,
+        *,
+        public_url: str | None,
+        base_path: str,
+        reject_status: int,
+    ) -> None:
+        self._entrance = entrance
+        self._operations = {**operations, **{base_path + p: o for p, o in operations.items()}}
+        self._gate = gate
+        self._ids = ids
+        self._public_url = public_url
+        self._base_path = base_path
+        self._reject_status = reject_status
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer any request; the callback is let go once the answer is written out (D16)."""
+        call: Call | None = None
+        try:
+            admitted = self._entrance.admit(request.headers)
+            if isinstance(admitted, Reply):
+                reply = admitted
+            else:
+                operation = self._operation(request)
+                if hdrs.EXPECT in request.headers:
+                    await expect(request)
+                raw = await self._body(request)
+                call = Call(admitted, raw, lambda: self._address(request))
+                reply = await operation(call)
+        except BadRequest as error:
+            reply = _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))
+        except Refused as refused:
+            reply = _on_sms(request, refused.reply)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            reply = self._failure(request, error)
+        request_id = self._ids.request_id()
+        response = render(reply, request_id, self._reject_status)
+        try:
+            await response.prepare(request)
+            await response.write_eof()
+        finally:
+            if reply.awaited_by is not None:
+                self._gate.release(reply.awaited_by)
+        if call is None:
+            explain(reply, request_id, f"{request.method} {request.path}", None, None)
+        else:
+            explain(reply, request_id, request.path, call.service_id, call.transaction_id)
+        return response
+
+    def _operation(self, request: web.Request) -> Operation:
+        operation = self._operations.get(request.path)
+        if operation is None:
+            raise web.HTTPNotFound
+        if request.method != hdrs.METH_POST:
+            raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
+        return operation
+
+    @staticmethod
+    async def _body(request: web.Request) -> bytes:
+        try:
+            return await request.read()
+        except (HttpProcessingError, web.RequestPayloadError):
+            raise BadRequest("the body could not be read as its headers describe it") from None
+
+    @staticmethod
+    def _failure(request: web.Request, error: Exception) -> Reply:
+        """What was raised on the way, as a reply (D5)."""
+        match error:
+            case web.HTTPNotFound():
+                message = "Not found: the interface has no such path"
+                return Reply("404", "D5", "no such path", message)
+            case web.HTTPMethodNotAllowed():
+                why = f"this path takes POST, not {request.method}"
+                allow = {"Allow": hdrs.METH_POST}
+                return Reply(
+                    "400", "D5", why, f"Bad request: {why}", http_status=405, headers=allow
+                )
+            case web.HTTPRequestEntityTooLarge():
+                why = "the body is larger than the setting max_body_bytes allows"
+                return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
+            case _:
+                log.error("%s %s failed", request.method, request.path, exc_info=error)
+                return Reply("500", "errors", "a fault of the server; the traceback stands above")
+
+    def _address(self, request: web.Request) -> str:
+        """Our own address: the setting, or the one that this request came in by (D1)."""
+        if self._public_url is not None:
+            return self._public_url
+        transport = request.transport
+        host, port = transport.get_extra_info("sockname")[:2] if transport else ("127.0.0.1", 0)
+        return f"{request.scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._base_path}"
+
+
+def _on_sms(request: web.Request, reply: Reply) -> Reply:
+    """SMS endpoints answer HTTP 200 also for a bad body and a service not allowed (D6)."""
+    is_sms = request.path.rpartition("/")[0].endswith("/sms")
+    return reply._replace(http_status=200) if is_sms else reply
+
+
+async def expect(request: web.Request) -> None:
+    """Answer `Expect: 100-continue`; any other expectation is left unmet and no reason to fail."""
+    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")

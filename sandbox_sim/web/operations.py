@@ -1,0 +1,145 @@
+"""The twelve operations over their nine paths: from raw bytes to a reply.
+
+Source: service.1 to service.7, endpoint.1 to endpoint.12.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.codes import Reply
+from sandbox_sim.gateway.payments import Payments
+from sandbox_sim.gateway.queries import Queries
+from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.web import models
+from sandbox_sim.web.entrance import service_refusal
+
+B = TypeVar("B", bound=models.Body)
+
+
+class BadRequest(Exception):
+    """The body or one of its fields is not what the interface says; the text names each."""
+
+
+class Refused(Exception):
+    """The client may not do this; carries the reply."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.why)
+        self.reply = reply
+
+
+@dataclass(slots=True)
+class Call:
+    """A request that was let in; the ids are filled in once the body is read.
+
+    our_address: tells where we are served, for the addresses that an answer carries.
+    """
+
+    client: Client
+    raw: bytes
+    our_address: Callable[[], str]
+    service_id: int | None = None
+    transaction_id: str | None = None
+
+    def parsed(self, model: type[B]) -> B:
+        """The body as this model, for a service that the client may use."""
+        try:
+            body = model.model_validate_json(self.raw)
+        except ValidationError as error:
+            raise BadRequest(models.problems(error, self.raw)) from None
+        self._of_service(body)
+        return body
+
+    def parsed_payment(self) -> models.PaymentBody:
+        """The body as one of the operations of `make_payment`."""
+        try:
+            body = models.MAKE_PAYMENT.validate_json(self.raw)
+        except ValidationError as error:
+            raise BadRequest(models.problems(error, self.raw)) from None
+        self._of_service(body)
+        return body
+
+    def _of_service(self, body: models.Body) -> None:
+        self.service_id = body.service_id
+        refusal = service_refusal(self.client, body.service_id)
+        if refusal is not None:
+            raise Refused(refusal)
+
+
+Operation = Callable[[Call], Awaitable[Reply]]
+
+
+class Operations:
+    """What each path does with a call."""
+
+    def __init__(self, payments: Payments, queries: Queries, sms: Sms, *, card_entry: bool) -> None:
+        self._payments = payments
+        self._queries = queries
+        self._sms = sms
+        self._card_entry = card_entry
+
+    async def make_payment(self, call: Call) -> Reply:
+        """Collection, card, deposit and payout."""
+        body = call.parsed_payment()
+        if isinstance(body, models.HostedCardCollection) and not self._card_entry:
+            raise BadRequest(
+                "nw must be one of 'VIS', 'MAS' in sandbox, with a test card in customer_number; "
+                "the setting sandbox_card_entry takes 'CRD' and lets the hosted page ask"
+            )
+        return await self._pay(call, body)
+
+    async def pay_bill(self, call: Call) -> Reply:
+        """Bill payment."""
+        return await self._pay(call, call.parsed(models.Bill))
+
+    async def send_airtime(self, call: Call) -> Reply:
+        """Airtime."""
+        return await self._pay(call, call.parsed(models.Airtime))
+
+    async def _pay(self, call: Call, body: models.PaymentBody) -> Reply:
+        call.transaction_id = body.transaction_id
+        return await self._payments.submit(body.payment(), call.client, call.our_address)
+
+    async def get_transaction_status(self, call: Call) -> Reply:
+        """Transaction status."""
+        body = call.parsed(models.StatusQuery)
+        call.transaction_id = body.transaction_id
+        return await self._queries.transaction_status(body.service_id, body.transaction_id)
+
+    async def get_account_balance(self, call: Call) -> Reply:
+        """Account balance."""
+        return await self._queries.account_balance(call.parsed(models.BalanceQuery).service_id)
+
+    async def sms_send(self, call: Call) -> Reply:
+        """Single SMS."""
+        return await self._sms.send(call.parsed(models.SmsSend).request())
+
+    async def sms_bulk(self, call: Call) -> Reply:
+        """Bulk SMS."""
+        return await self._sms.send(call.parsed(models.SmsBulk).request())
+
+    async def sms_history(self, call: Call) -> Reply:
+        """SMS history."""
+        return await self._sms.history(call.parsed(models.SmsHistory).query())
+
+    async def sms_balance(self, call: Call) -> Reply:
+        """SMS balance."""
+        return await self._sms.balance(call.parsed(models.Body).service_id)
+
+    def by_path(self) -> Mapping[str, Operation]:
+        """The route table."""
+        return {
+            "/make_payment": self.make_payment,
+            "/pay_bill": self.pay_bill,
+            "/send_airtime": self.send_airtime,
+            "/get_transaction_status": self.get_transaction_status,
+            "/get_account_balance": self.get_account_balance,
+            "/sms/send": self.sms_send,
+            "/sms/bulk": self.sms_bulk,
+            "/sms/history": self.sms_history,
+            "/sms/balance": self.sms_balance,
+        }

@@ -1,0 +1,292 @@
+"""What every store does: what was written is read back, until the clock says that it is over."""
+
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+from operator import methodcaller
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.callbacks import Answer, Delivery, Schedule
+from sandbox_sim.domain.ledger import Account, Balance
+from sandbox_sim.domain.sms import SmsStatus
+from sandbox_sim.domain.transactions import Status
+from sandbox_sim.gateway.ports import Store, Unit
+from tests.records import (
+    NOW,
+    SERVICE,
+    after,
+    callback,
+    checkout,
+    delivery,
+    message,
+    posting,
+    transaction,
+)
+
+OTHER = 56
+
+
+class TestUnits:
+    async def test_run_returns_what_the_work_returns(self, store: Store) -> None:
+        async def work(_unit: Unit) -> str:
+            return "done"
+
+        assert await store.run(work) == "done"
+
+    async def test_what_was_written_is_read_back_in_the_same_unit(self, store: Store) -> None:
+        async def work(unit: Unit) -> None:
+            await unit.add_transaction(transaction())
+            await unit.save_checkout(checkout())
+            await unit.save_callback(callback())
+            await unit.post(posting())
+            await unit.add_messages([message()])
+            await unit.add_inbox_message("orders", delivery())
+            assert await everything(unit) == WRITTEN
+
+        await store.run(work)
+
+    async def test_what_was_written_is_read_back_in_the_next_unit(self, store: Store) -> None:
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+        await store.run(lambda unit: unit.save_checkout(checkout()))
+        await store.run(lambda unit: unit.save_callback(callback()))
+        await store.run(lambda unit: unit.post(posting()))
+        await store.run(lambda unit: unit.add_messages([message()]))
+        await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
+
+        assert await store.run(everything) == WRITTEN
+
+
+async def everything(unit: Unit) -> list[Any]:
+    """One of each record, by the key that it was saved under."""
+    return [
+        await unit.transaction(SERVICE, "T1"),
+        await unit.transaction_by_network_id(SERVICE, "10000000001"),
+        await unit.checkout("P1"),
+        await unit.callback(SERVICE, "C1"),
+        await unit.balance(SERVICE, Account.SMS),
+        list(await unit.messages(SERVICE, "M1")),
+        list(await unit.inbox_messages("orders")),
+    ]
+
+
+WRITTEN = [
+    transaction(),
+    transaction(),
+    checkout(),
+    callback(),
+    Balance(Decimal(500), NOW),
+    [message()],
+    [delivery()],
+]
+
+NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
+    ("transaction", lambda unit: unit.transaction(SERVICE, "T1"), None),
+    ("by network id", lambda unit: unit.transaction_by_network_id(SERVICE, "1" * 11), None),
+    ("checkout", lambda unit: unit.checkout("P1"), None),
+    ("callback", lambda unit: unit.callback(SERVICE, "C1"), None),
+    ("callbacks", lambda unit: unit.callbacks(SERVICE), []),
+    ("next_due", lambda unit: unit.next_due(), None),
+    ("claim_due", lambda unit: unit.claim_due(NOW, 10), []),
+    ("balance", lambda unit: unit.balance(SERVICE, Account.SMS), None),
+    ("postings", lambda unit: unit.postings(SERVICE), []),
+    ("messages", lambda unit: unit.messages(SERVICE, "M1"), []),
+    ("inbox", lambda unit: unit.inbox_messages("orders"), []),
+    ("clear_inbox", lambda unit: unit.clear_inbox("orders"), 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"), [row[1:] for row in NOTHING], ids=[row[0] for row in NOTHING]
+)
+async def test_an_empty_store_has_nothing(
+    store: Store, read: Callable[[Unit], Awaitable[Any]], expected: object
+) -> None:
+    assert await store.run(read) == expected
+
+
+@pytest.mark.spec("sandbox.8", "limits")
+@pytest.mark.decision("D14", "D15")
+class TestTransactions:
+    async def test_a_decided_transaction_replaces_the_pending_one(self, store: Store) -> None:
+        decided = transaction().moved(Status.SUCCESSFUL, after(seconds=1))
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+        await store.run(lambda unit: unit.save_transaction(decided))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == decided
+
+    async def test_the_newest_of_an_id_is_found_and_the_older_by_its_network_id(
+        self, store: Store
+    ) -> None:
+        older, newer = transaction("10000000001"), transaction("10000000002")
+        await store.run(lambda unit: unit.add_transaction(older))
+        await store.run(lambda unit: unit.add_transaction(newer))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        for each in (older, newer):
+            assert await by_network_id(store, each.network_transaction_id) == each
+
+    async def test_deciding_the_older_does_not_make_it_the_newest(self, store: Store) -> None:
+        older, newer = transaction("10000000001"), transaction("10000000002")
+        decided = older.moved(Status.SUCCESSFUL, after(seconds=1))
+        await store.run(lambda unit: unit.add_transaction(older))
+        await store.run(lambda unit: unit.add_transaction(newer))
+        await store.run(lambda unit: unit.save_transaction(decided))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        assert await by_network_id(store, "10000000001") == decided
+
+    async def test_another_service_finds_nothing(self, store: Store) -> None:
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+
+        assert await store.run(lambda unit: unit.transaction(OTHER, "T1")) is None
+        assert (
+            await store.run(lambda unit: unit.transaction_by_network_id(OTHER, "10000000001"))
+            is None
+        )
+
+    @pytest.mark.parametrize(
+        ("seconds", "found"), [(0, True), (899.999, True), (900, False), (3600, False)]
+    )
+    async def test_it_is_over_fifteen_minutes_after_initiation(
+        self, store: Store, clock: VirtualClock, seconds: float, found: bool
+    ) -> None:
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+        clock.move_to(after(seconds=seconds))
+
+        seen = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+        assert (seen is not None) is found
+
+    @pytest.mark.parametrize(
+        ("status", "found"), [(Status.PENDING, True), (Status.SUCCESSFUL, False)]
+    )
+    async def test_a_pending_one_is_kept_for_its_callback(
+        self, store: Store, clock: VirtualClock, status: Status, found: bool
+    ) -> None:
+        """A settlement may come late: after a long delay, or a machine that slept."""
+        await store.run(lambda unit: unit.add_transaction(transaction(status=status)))
+        clock.move_to(after(hours=20))
+
+        assert (await by_network_id(store, "10000000001") is not None) is found
+
+
+async def by_network_id(store: Store, network_id: str) -> object:
+    return await store.run(lambda unit: unit.transaction_by_network_id(SERVICE, network_id))
+
+
+@pytest.mark.decision("D20")
+class TestCheckouts:
+    async def test_an_opened_page_replaces_the_unopened_one(self, store: Store) -> None:
+        await store.run(lambda unit: unit.save_checkout(checkout()))
+        await store.run(lambda unit: unit.save_checkout(checkout(opened=True)))
+
+        assert await store.run(lambda unit: unit.checkout("P1")) == checkout(opened=True)
+
+    @pytest.mark.parametrize(("hours", "found"), [(1, True), (24, True), (25, False)])
+    async def test_it_is_kept_a_day_longer_than_it_may_be_seen(
+        self, store: Store, clock: VirtualClock, hours: float, found: bool
+    ) -> None:
+        """Its payment may still have to complete by itself."""
+        await store.run(lambda unit: unit.save_checkout(checkout()))
+        clock.move_to(after(hours=hours))
+
+        assert (await store.run(lambda unit: unit.checkout("P1")) is not None) is found
+
+
+@pytest.mark.decision("D30")
+class TestCallbacks:
+    async def test_newest_first_and_those_of_the_service_only(self, store: Store) -> None:
+        for each in (callback("C1"), callback("C2"), callback("C3", service_id=OTHER)):
+            await store.run(methodcaller("save_callback", each))
+
+        found = await store.run(lambda unit: unit.callbacks(SERVICE))
+
+        assert [each.id for each in found] == ["C2", "C1"]
+        assert await store.run(lambda unit: unit.callback(SERVICE, "C3")) is None
+
+    async def test_an_attempt_is_kept_whole_and_changes_nothing_about_the_order(
+        self, store: Store
+    ) -> None:
+        answer = Answer(503, "später \u2028 \x00", 12)
+        tried = callback("C1").tried(answer, after(seconds=1), Schedule())
+        delivered = tried.tried(Answer(200, "ok", 3), after(minutes=5), Schedule())
+        for each in (callback("C1"), callback("C2"), tried, delivered):
+            await store.run(methodcaller("save_callback", each))
+
+        assert delivered.state is Delivery.DELIVERED
+        assert list(await store.run(lambda unit: unit.callbacks(SERVICE))) == [
+            callback("C2"),
+            delivered,
+        ]
+
+
+@pytest.mark.decision("D22")
+class TestAccounts:
+    async def test_a_balance_is_the_sum_of_the_postings(self, store: Store) -> None:
+        amounts = [Decimal(500), Decimal(-3), Decimal("0.1"), Decimal("0.2")]
+        for minute, amount in enumerate(amounts):
+            await store.run(methodcaller("post", posting(amount, at=after(minutes=minute))))
+
+        balance = await store.run(lambda unit: unit.balance(SERVICE, Account.SMS))
+        entries = await store.run(lambda unit: unit.postings(SERVICE))
+
+        assert balance == Balance(Decimal("497.3"), after(minutes=3))
+        assert [entry.amount for entry in entries] == amounts
+
+    async def test_accounts_and_services_do_not_mix(self, store: Store) -> None:
+        await store.run(lambda unit: unit.post(posting("1")))
+        await store.run(lambda unit: unit.post(posting("2", account=Account.PAYOUT)))
+        await store.run(lambda unit: unit.post(posting("4", service_id=OTHER)))
+
+        assert await balances(store, SERVICE) == {Account.SMS: 1, Account.PAYOUT: 2}
+        assert await balances(store, OTHER) == {Account.SMS: 4}
+
+
+async def balances(store: Store, service_id: int) -> dict[Account, Decimal]:
+    async def work(unit: Unit) -> dict[Account, Decimal]:
+        found = {account: await unit.balance(service_id, account) for account in Account}
+        return {account: balance.amount for account, balance in found.items() if balance}
+
+    return await store.run(work)
+
+
+class TestMessages:
+    async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(self, store: Store) -> None:
+        batch = [message(f"M{n}", batch_id="B1") for n in range(3)]
+        await store.run(lambda unit: unit.add_messages(batch))
+
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "B1"))) == batch
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M1"))) == [batch[1]]
+        assert list(await store.run(lambda unit: unit.messages(OTHER, "B1"))) == []
+
+    @pytest.mark.spec("states.sms")
+    async def test_settled_messages_replace_the_acknowledged_ones(self, store: Store) -> None:
+        settled = message("M2", status=SmsStatus.SENT, sent_at=after(seconds=0.8))
+        await store.run(lambda unit: unit.add_messages([message("M1")]))
+        await store.run(lambda unit: unit.add_messages([message("M2")]))
+        await store.run(lambda unit: unit.save_messages([settled]))
+
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M2"))) == [settled]
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M1"))) == [message("M1")]
+
+
+class TestInboxes:
+    async def test_newest_first_and_each_inbox_by_itself(self, store: Store) -> None:
+        for name, body in [("orders", "1"), ("orders", "2"), ("refunds", "3")]:
+            await store.run(methodcaller("add_inbox_message", name, delivery(body)))
+
+        assert await bodies(store, "orders") == ["2", "1"]
+        assert await bodies(store, "refunds") == ["3"]
+
+    async def test_clearing_one_tells_how_many_it_had(self, store: Store) -> None:
+        await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
+        await store.run(lambda unit: unit.add_inbox_message("refunds", delivery()))
+
+        assert await store.run(lambda unit: unit.clear_inbox("orders")) == 1
+        assert await bodies(store, "orders") == []
+        assert await bodies(store, "refunds") == ["{}"]
+
+
+async def bodies(store: Store, name: str) -> list[str]:
+    return [found.body for found in await store.run(lambda unit: unit.inbox_messages(name))]

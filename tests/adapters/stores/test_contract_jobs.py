@@ -1,0 +1,175 @@
+"""Jobs in every store: due in order, given to one claimer only, and never lost."""
+
+from datetime import datetime
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.ports import Store, Unit
+from tests.records import NOW, after, job
+
+
+async def add(store: Store, *jobs: Job) -> None:
+    for each in jobs:
+        await store.run(methodcaller("add_job", each))
+
+
+async def claim(store: Store, now: datetime = NOW, limit: int = 100) -> list[Job]:
+    return list(await store.run(lambda unit: unit.claim_due(now, limit)))
+
+
+async def claim_subjects(store: Store, now: datetime = NOW, limit: int = 100) -> list[str]:
+    return [each.subject for each in await claim(store, now, limit)]
+
+
+async def next_due(store: Store) -> datetime | None:
+    return await store.run(lambda unit: unit.next_due())
+
+
+async def test_the_earliest_due_comes_first_and_then_the_first_added(store: Store) -> None:
+    await add(
+        store,
+        job("third", after(seconds=-1)),
+        job("fourth", after(seconds=-1)),
+        job("first", after(seconds=-3)),
+        job("second", after(seconds=-2)),
+        job("fifth", NOW),
+    )
+
+    assert await claim_subjects(store) == ["first", "second", "third", "fourth", "fifth"]
+
+
+async def test_those_added_in_one_unit_keep_their_order(store: Store) -> None:
+    async def work(unit: Unit) -> None:
+        for number in range(20):
+            await unit.add_job(job(str(number)))
+
+    await store.run(work)
+
+    assert await claim_subjects(store) == [str(number) for number in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "claimed"), [(-1, True), (0, True), (0.000001, False), (60, False)]
+)
+async def test_a_job_is_due_at_its_time_and_not_before(
+    store: Store, seconds: float, claimed: bool
+) -> None:
+    await add(store, job("one", after(seconds=seconds)))
+
+    assert (await claim_subjects(store) == ["one"]) is claimed
+
+
+async def test_a_claimed_job_has_all_that_was_saved_and_a_number_of_its_own(store: Store) -> None:
+    due = after(microseconds=-123456)
+    await add(store, job("a", due), job("b", due, kind=JobKind.DELIVER, service_id=9))
+
+    first, second = await claim(store)
+
+    assert (first.due_at, first.kind, first.service_id, first.subject) == (
+        due,
+        JobKind.SETTLE,
+        55,
+        "a",
+    )
+    assert (second.due_at, second.kind, second.service_id) == (due, JobKind.DELIVER, 9)
+    assert first.number != second.number
+
+
+async def test_at_most_the_limit_and_the_rest_the_next_time(store: Store) -> None:
+    await add(store, job("a"), job("b"), job("c"))
+
+    assert await claim_subjects(store, limit=2) == ["a", "b"]
+    assert await claim_subjects(store, limit=2) == ["c"]
+
+
+async def test_a_claimed_job_is_given_to_nobody_else(store: Store) -> None:
+    await add(store, job())
+
+    assert len(await claim(store)) == 1
+    assert await claim(store, after(minutes=1)) == []
+    assert await next_due(store) is None
+
+
+async def test_a_finished_job_is_gone_and_finishing_it_twice_is_harmless(store: Store) -> None:
+    await add(store, job())
+    (claimed,) = await claim(store)
+    await store.run(lambda unit: unit.finish(claimed))
+    await store.run(lambda unit: unit.finish(claimed))
+
+    assert await claim(store, after(days=1)) == []
+
+
+async def test_a_job_added_in_a_unit_can_be_claimed_and_finished_in_it(store: Store) -> None:
+    async def work(unit: Unit) -> list[Job]:
+        await unit.add_job(job())
+        claimed = list(await unit.claim_due(NOW, 1))
+        await unit.finish(claimed[0])
+        return claimed
+
+    assert [each.subject for each in await store.run(work)] == [job().subject]
+    assert await claim(store, after(days=1)) == []
+
+
+async def test_next_due_is_that_of_the_earliest_unclaimed_job(store: Store) -> None:
+    await add(store, job("late", after(minutes=2)), job("soon", after(minutes=1)))
+    assert await next_due(store) == after(minutes=1)
+
+    await claim(store, after(minutes=1))
+    assert await next_due(store) == after(minutes=2)
+
+
+class TestWatching:
+    """Whoever sleeps until the next job must hear of an earlier one."""
+
+    @pytest.fixture
+    def noticed(self, store: Store) -> list[datetime]:
+        noticed: list[datetime] = []
+        store.watch_jobs(noticed.append)
+        return noticed
+
+    async def test_the_notice_comes_when_the_job_can_be_claimed(self, store: Store) -> None:
+        seen: list[str] = []
+
+        async def work(unit: Unit) -> None:
+            await unit.add_job(job(due_at=after(minutes=1)))
+            seen.append("added")
+
+        store.watch_jobs(lambda due_at: seen.append(f"noticed {due_at:%H:%M}"))
+        await store.run(work)
+
+        assert seen == ["added", "noticed 09:01"]
+
+    async def test_of_several_jobs_the_earliest_is_told(
+        self, store: Store, noticed: list[datetime]
+    ) -> None:
+        async def work(unit: Unit) -> None:
+            for minutes in (3, 1, 2):
+                await unit.add_job(job(due_at=after(minutes=minutes)))
+
+        await store.run(work)
+
+        assert min(noticed) == after(minutes=1)
+
+    async def test_a_unit_that_raises_is_not_told(
+        self, store: Store, noticed: list[datetime]
+    ) -> None:
+        async def work(unit: Unit) -> None:
+            await unit.add_job(job())
+            raise ValueError
+
+        with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
+            await store.run(work)
+
+        assert noticed == []
+
+    async def test_units_without_a_new_job_tell_nothing(
+        self, store: Store, noticed: list[datetime]
+    ) -> None:
+        await add(store, job())
+        noticed.clear()
+        (claimed,) = await claim(store)
+        await store.run(lambda unit: unit.finish(claimed))
+
+        assert noticed == []

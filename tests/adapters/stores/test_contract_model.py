@@ -1,0 +1,241 @@
+"""Any sequence of units, some of which raise, leaves a store as a simple model says it must be."""
+
+import copy
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.callbacks import Callback, Delivery
+from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.sms import HistoryQuery, Message, SmsStatus
+from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.gateway.ports import Unit
+from tests.adapters.stores.conftest import OpenStore
+from tests.records import callback, delivery, job, message, posting, transaction
+
+SERVICES = (55, 56)
+IDS = ("T1", "T2")
+LIFE = timedelta(minutes=15)
+
+
+class Broken(Exception):
+    """A unit that changes its mind."""
+
+
+@dataclass
+class Model:
+    """The state as plain lists, oldest first; slow and easy to see through."""
+
+    transactions: list[Transaction] = field(default_factory=list)
+    callbacks: list[Callback] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    claimed: list[Job] = field(default_factory=list)
+    postings: list[Posting] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    inbox: list[InboxMessage] = field(default_factory=list)
+
+    def expected(self, now: datetime) -> dict[str, Any]:
+        """What `seen` must find."""
+        live = [t for t in self.transactions if t.expires_at > now]
+        newest = {(t.service_id, t.transaction_id): t for t in live}
+        amounts: dict[tuple[int, Account], Decimal] = {}
+        for entry in self.postings:
+            key = entry.service_id, entry.account
+            amounts[key] = amounts.get(key, Decimal(0)) + entry.amount
+        return {
+            "newest": {(s, i): newest.get((s, i)) for s in SERVICES for i in IDS},
+            "by network id": live,
+            "callbacks": [[c for c in self.callbacks[::-1] if c.service_id == s] for s in SERVICES],
+            "next due": min((j.due_at for j in self.jobs), default=None),
+            "balances": amounts,
+            "postings": [[p for p in self.postings if p.service_id == s] for s in SERVICES],
+            "history": [[m for m in self.messages[::-1] if m.service_id == s] for s in SERVICES],
+            "inbox": self.inbox[::-1],
+        }
+
+
+async def seen(unit: Unit, model: Model, now: datetime) -> dict[str, Any]:
+    """The same, read from the store."""
+    live = [t for t in model.transactions if t.expires_at > now]
+    amounts = {(s, a): await unit.balance(s, a) for s in SERVICES for a in Account}
+    return {
+        "newest": {(s, i): await unit.transaction(s, i) for s in SERVICES for i in IDS},
+        "by network id": [
+            await unit.transaction_by_network_id(t.service_id, t.network_transaction_id)
+            for t in live
+        ],
+        "callbacks": [list(await unit.callbacks(s)) for s in SERVICES],
+        "next due": await unit.next_due(),
+        "balances": {key: balance.amount for key, balance in amounts.items() if balance},
+        "postings": [list(await unit.postings(s)) for s in SERVICES],
+        "history": [list((await unit.history(HistoryQuery(s, limit=1000)))[0]) for s in SERVICES],
+        "inbox": list(await unit.inbox_messages("orders")),
+    }
+
+
+@dataclass(frozen=True)
+class Step:
+    """One write: which, on which service, and a number that makes it differ from its like."""
+
+    write: str
+    service_id: int
+    number: int
+
+
+Write = Callable[[Unit, Model, Step, datetime], Awaitable[None]]
+
+
+async def begin(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    begun = transaction(
+        f"{len(model.transactions):011d}",
+        service_id=step.service_id,
+        transaction_id=IDS[step.number % 2],
+        expires_at=now + LIFE,
+    )
+    model.transactions.append(begun)
+    await unit.add_transaction(begun)
+
+
+async def decide(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    open_ones = [
+        (place, t)
+        for place, t in enumerate(model.transactions)
+        if t.status is Status.PENDING and t.expires_at > now
+    ]
+    if open_ones:
+        place, pending = open_ones[step.number % len(open_ones)]
+        model.transactions[place] = pending.moved(Status.SUCCESSFUL, now)
+        await unit.save_transaction(model.transactions[place])
+
+
+async def notify(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
+    made = callback(f"C{len(model.callbacks)}", service_id=step.service_id)
+    model.callbacks.append(made)
+    await unit.save_callback(made)
+
+
+async def deliver(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
+    waiting = [n for n, c in enumerate(model.callbacks) if c.state is Delivery.PENDING]
+    if waiting:
+        place = waiting[step.number % len(waiting)]
+        model.callbacks[place] = model.callbacks[place]._replace(state=Delivery.DELIVERED)
+        await unit.save_callback(model.callbacks[place])
+
+
+async def promise(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    promised = job(str(step.number), now + timedelta(minutes=step.number - 5))
+    model.jobs.append(promised)
+    await unit.add_job(promised)
+
+
+async def claim(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    due = sorted((j for j in model.jobs if j.due_at <= now), key=lambda j: j.due_at)[: step.number]
+    claimed = await unit.claim_due(now, step.number)
+    assert [each._replace(number=0) for each in claimed] == due
+    for each in due:
+        model.jobs.remove(each)
+    model.claimed.extend(claimed)
+
+
+async def finish(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
+    if model.claimed:
+        await unit.finish(model.claimed.pop(step.number % len(model.claimed)))
+
+
+async def post(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
+    account = list(Account)[step.number % 4]
+    amount = Decimal(step.number - 5) / 8
+    model.postings.append(posting(amount, service_id=step.service_id, account=account))
+    await unit.post(model.postings[-1])
+
+
+async def send(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
+    count = len(model.messages)
+    sent = [
+        message(f"M{count + n}", service_id=step.service_id) for n in range(step.number % 2 + 1)
+    ]
+    model.messages += sent
+    await unit.add_messages(sent)
+
+
+async def settle(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    if model.messages:
+        place = step.number % len(model.messages)
+        kept = model.messages[place]._replace(status=SmsStatus.SENT, sent_at=now)
+        model.messages[place] = kept
+        await unit.save_messages([kept])
+
+
+async def receive(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
+    model.inbox.append(delivery(str(step.number)))
+    await unit.add_inbox_message("orders", model.inbox[-1])
+
+
+async def clear(unit: Unit, model: Model, _step: Step, _now: datetime) -> None:
+    assert await unit.clear_inbox("orders") == len(model.inbox)
+    model.inbox.clear()
+
+
+WRITES: dict[str, Write] = {
+    write.__name__: write
+    for write in (
+        begin,
+        decide,
+        notify,
+        deliver,
+        promise,
+        claim,
+        finish,
+        post,
+        send,
+        settle,
+        receive,
+        clear,
+    )
+}
+
+steps = st.builds(Step, st.sampled_from(list(WRITES)), st.sampled_from(SERVICES), st.integers(0, 9))
+# How long after the one before, what it does, and whether it raises at the end.
+units = st.tuples(st.sampled_from([0, 0, 1, 7, 40]), st.lists(steps, max_size=6), st.booleans())
+
+
+@settings(max_examples=60, deadline=None)
+@given(sequence=st.lists(units, max_size=12))
+async def test_a_store_does_what_the_model_does(
+    open_store: OpenStore, sequence: list[tuple[int, list[Step], bool]]
+) -> None:
+    clock, model = VirtualClock(), Model()
+    async with open_store(clock) as store:
+        for minutes, writes, breaks in sequence:
+            clock.move_to(clock.now() + timedelta(minutes=minutes))
+            attempted = copy.deepcopy(model)
+
+            async def work(
+                unit: Unit,
+                model: Model = attempted,
+                writes: list[Step] = writes,
+                fail: bool = breaks,
+            ) -> None:
+                for step in writes:
+                    await WRITES[step.write](unit, model, step, clock.now())
+                assert await seen(unit, model, clock.now()) == model.expected(clock.now())
+                if fail:
+                    raise Broken
+
+            try:
+                await store.run(work)
+                model = attempted
+            except Broken:
+                pass
+
+            async def look(unit: Unit, model: Model = model) -> None:
+                assert await seen(unit, model, clock.now()) == model.expected(clock.now())
+
+            await store.run(look)

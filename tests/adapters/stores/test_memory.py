@@ -1,0 +1,172 @@
+"""What is memory's own: how much is kept, and what is let go."""
+
+from functools import partial
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.stores import memory
+from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.domain.transactions import Status
+from sandbox_sim.gateway.ports import Unit
+from tests.records import NOW, SERVICE, after, callback, checkout, delivery, transaction
+
+LIMIT = 3
+decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """A store that keeps three finished callbacks and three inbox messages."""
+    monkeypatch.setattr(memory, "KEPT_CALLBACKS", LIMIT)
+    monkeypatch.setattr(memory, "KEPT_INBOX_MESSAGES", LIMIT)
+    return MemoryStore(clock)
+
+
+async def save(store: MemoryStore, callback_id: str, state: Delivery, service: int = 55) -> None:
+    made = callback(callback_id, state=state, service_id=service)
+    await store.run(methodcaller("save_callback", made))
+
+
+async def kept(store: MemoryStore, service_id: int = SERVICE) -> list[str]:
+    return [each.id for each in await store.run(lambda unit: unit.callbacks(service_id))]
+
+
+class TestFinishedCallbacks:
+    async def test_the_oldest_are_let_go(self, store: MemoryStore) -> None:
+        for number in range(5):
+            await save(store, f"C{number}", Delivery.DELIVERED)
+
+        assert await kept(store) == ["C4", "C3", "C2"]
+
+    async def test_those_that_finished_first_go_first(self, store: MemoryStore) -> None:
+        for number in range(4):
+            await save(store, f"C{number}", Delivery.PENDING)
+        for number in (3, 0, 1, 2):
+            await save(store, f"C{number}", Delivery.FAILED)
+
+        assert await kept(store) == ["C2", "C1", "C0"]
+
+    async def test_pending_ones_stay_however_many_and_however_old(self, store: MemoryStore) -> None:
+        waiting = [f"P{number}" for number in range(2 * LIMIT)]
+        for name in waiting:
+            await save(store, name, Delivery.PENDING)
+        for number in range(2 * LIMIT):
+            await save(store, f"C{number}", Delivery.FAILED)
+
+        assert await kept(store) == ["C5", "C4", "C3", *reversed(waiting)]
+
+    async def test_each_service_has_its_own_bound(self, store: MemoryStore) -> None:
+        for number in range(LIMIT):
+            await save(store, f"C{number}", Delivery.DELIVERED)
+        await save(store, "other", Delivery.DELIVERED, service=56)
+
+        assert len(await kept(store)) == LIMIT
+        assert await kept(store, 56) == ["other"]
+
+    async def test_one_saved_again_counts_once(self, store: MemoryStore) -> None:
+        for _ in range(2 * LIMIT):
+            await save(store, "again", Delivery.DELIVERED)
+        await save(store, "C1", Delivery.DELIVERED)
+
+        assert await kept(store) == ["C1", "again"]
+
+    async def test_a_broken_unit_lets_none_go(self, store: MemoryStore) -> None:
+        for number in range(LIMIT):
+            await save(store, f"C{number}", Delivery.DELIVERED)
+
+        async def work(unit: Unit) -> None:
+            await unit.save_callback(callback("C8", state=Delivery.DELIVERED))
+            await unit.save_callback(callback("C9", state=Delivery.DELIVERED))
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await store.run(work)
+
+        assert await kept(store) == ["C2", "C1", "C0"]
+        await save(store, "C3", Delivery.DELIVERED)
+        assert await kept(store) == ["C3", "C2", "C1"]
+
+
+async def test_an_inbox_keeps_the_newest_messages(store: MemoryStore) -> None:
+    for number in range(5):
+        await store.run(methodcaller("add_inbox_message", "orders", delivery(str(number))))
+
+    messages = await store.run(lambda unit: unit.inbox_messages("orders"))
+
+    assert [message.body for message in messages] == ["4", "3", "2"]
+
+
+async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore) -> None:
+    for number in range(5):
+        await store.run(methodcaller("inbox_messages", str(number)))
+
+    assert len(store._unit._inboxes) == 0
+
+
+@pytest.mark.decision("D15")
+class TestExpiredTransactions:
+    """Fifteen minutes of transactions are held, not all there ever were."""
+
+    async def test_the_next_save_lets_them_go(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        for number in range(50):
+            made = decided(f"{number:011d}", transaction_id=f"T{number}")
+            await store.run(methodcaller("add_transaction", made))
+        clock.move_to(after(minutes=15))
+        newest = transaction(
+            "99999999999",
+            transaction_id="new",
+            expires_at=clock.now() + (after(minutes=1) - after()),
+        )
+        await store.run(methodcaller("add_transaction", newest))
+
+        held = store._unit._services[SERVICE].transactions
+        assert list(held) == ["99999999999"]
+        assert held.current == {"new": "99999999999"}
+
+    async def test_an_id_that_a_newer_one_took_over_still_names_the_newer(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        older = decided("10000000001")
+        newer = transaction("10000000002", expires_at=after(minutes=25))
+        await store.run(methodcaller("add_transaction", older))
+        await store.run(methodcaller("add_transaction", newer))
+        clock.move_to(after(minutes=16))
+        third = transaction("10000000003", transaction_id="T3", expires_at=after(minutes=31))
+        await store.run(methodcaller("add_transaction", third))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+
+    async def test_a_broken_unit_brings_back_none_that_had_expired(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        await store.run(methodcaller("add_transaction", decided()))
+        clock.move_to(after(minutes=15))
+
+        async def work(unit: Unit) -> None:
+            again = transaction("10000000002", expires_at=after(minutes=30))
+            await unit.add_transaction(again)
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await store.run(work)
+
+        held = store._unit._services[SERVICE].transactions
+        assert (list(held), held.current) == ([], {})
+
+
+async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
+    await store.run(methodcaller("save_checkout", checkout("old")))
+    clock.move_to(after(days=1, minutes=15))
+    await store.run(methodcaller("save_checkout", checkout("new", expires_at=after(days=2))))
+
+    assert list(store._unit._checkouts) == ["new"]

@@ -1,0 +1,103 @@
+"""One POST over a real socket: what is sent, and what is kept of the answer (D30)."""
+
+import asyncio
+
+import pytest
+
+from sandbox_sim import __version__
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES
+from tests.adapters.conftest import BODY, Listen, Receiver, http, post
+
+pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
+
+
+class TestTheRequest:
+    async def test_it_posts_the_exact_bytes_with_the_signature(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        receiver = Receiver(http("200 OK"))
+        url = await listen(receiver)
+
+        await post(sender, url + "?order=a%2Bb%20c")
+
+        assert receiver.body == BODY
+        lines = receiver.head.split("\r\n")
+        assert lines[0] == "POST /callback?order=a%2Bb%20c HTTP/1.1"
+        assert "X-Service-Signature: 5ca1ab1e" in lines
+        assert "Content-Type: application/json" in lines
+        assert f"User-Agent: sandbox_sim/{__version__}" in lines
+
+    async def test_cookies_of_a_receiver_are_not_sent_back(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        receiver = Receiver(http("200 OK", b"", "Set-Cookie: a=b", "Connection: close"))
+        url = await listen(receiver)
+
+        await post(sender, url)
+        await post(sender, url)
+
+        assert receiver.requests == 2
+        assert "cookie" not in receiver.head.lower()
+
+
+class TestTheAnswer:
+    @pytest.mark.parametrize("status", [200, 202, 204, 400, 401, 404, 500, 503])
+    async def test_status_and_body_are_kept(
+        self, sender: HttpCallbackSender, listen: Listen, status: int
+    ) -> None:
+        body = b"" if status == 204 else "danke schön".encode()
+        url = await listen(Receiver(http(f"{status} So", body)))
+
+        answer = await post(sender, url)
+
+        assert (answer.status_code, answer.body, answer.problem) == (status, body.decode(), None)
+        assert answer.duration_ms >= 0
+
+    @pytest.mark.parametrize("size", [KEPT_BODY_BYTES - 1, KEPT_BODY_BYTES, KEPT_BODY_BYTES + 1])
+    async def test_the_first_four_kib_of_the_body_are_kept(
+        self, sender: HttpCallbackSender, listen: Listen, size: int
+    ) -> None:
+        url = await listen(Receiver(http("200 OK", b"x" * size)))
+
+        assert len((await post(sender, url)).body) == min(size, 4096)
+
+    async def test_a_character_cut_by_the_cap_and_foreign_bytes_are_no_problem(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        url = await listen(Receiver(http("200 OK", b"\xff" + "é".encode() * 3000)))
+
+        answer = await post(sender, url)
+
+        assert answer.problem is None
+        assert answer.body.startswith("\ufffdé")
+
+    async def test_an_endless_body_is_not_read(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        async def flood(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                writer.write(b"x" * 65536)
+                await writer.drain()
+
+        receiver = Receiver(behave=flood)
+        url = await listen(receiver)
+
+        answer = await asyncio.wait_for(post(sender, url), 2)
+
+        assert (answer.status_code, answer.body) == (200, "x" * 4096)
+        await asyncio.wait_for(receiver.left.wait(), 2)
+
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    async def test_a_redirect_is_an_answer_and_not_followed(
+        self, sender: HttpCallbackSender, listen: Listen, status: int
+    ) -> None:
+        elsewhere = Receiver(http("200 OK"))
+        target = await listen(elsewhere)
+        url = await listen(Receiver(http(f"{status} Elsewhere", b"", f"Location: {target}")))
+
+        answer = await post(sender, url)
+
+        assert (answer.status_code, answer.problem) == (status, None)
+        assert elsewhere.requests == 0

@@ -1,0 +1,161 @@
+"""Whatever goes wrong with a callback is said in words, and nothing raises (D30)."""
+
+import asyncio
+import socket
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.callbacks import Answer
+from tests.adapters.conftest import Listen, Receiver, http, post
+
+pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
+
+SOON = timedelta(milliseconds=30)
+HERE = Path(__file__).parent
+
+
+async def for_ever(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+    """Say nothing until the other side hangs up."""
+    await reader.read()
+
+
+class TestNoAnswer:
+    async def test_a_receiver_that_hangs(self, sender: HttpCallbackSender, listen: Listen) -> None:
+        url = await listen(Receiver(behave=for_ever))
+
+        answer = await post(sender, url, SOON)
+
+        assert answer.status_code is None
+        assert answer.problem == "no answer within 0.03 s"
+
+    async def test_a_body_that_does_not_end_leaves_the_status_and_what_came_of_it(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        """What the receiver answered is kept with the attempt."""
+
+        async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 500 Broken\r\nContent-Length: 100\r\n\r\nhalf of it")
+            await for_ever(reader, writer)
+
+        answer = await post(sender, await listen(Receiver(behave=half)), SOON)
+
+        assert (answer.status_code, answer.body) == (500, "half of it")
+
+    async def test_nobody_listens(self, sender: HttpCallbackSender) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+
+        answer = await post(sender, f"http://127.0.0.1:{port}/callback")
+
+        assert answer.status_code is None
+        assert answer.problem is not None
+        assert answer.problem.startswith(f"no connection to 127.0.0.1:{port}: ")
+        assert "refused" in answer.problem.lower()
+
+    async def test_the_connection_is_closed_without_an_answer(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        answer = await post(sender, await listen(Receiver(b"")))
+
+        assert answer.status_code is None
+        assert answer.problem == "the receiver closed the connection without an answer"
+
+    @pytest.mark.parametrize(
+        "garbage",
+        [
+            b"hello\r\n\r\n",
+            b"SSH-2.0-OpenSSH_9.6\r\n",
+            b"HTTP/1.1 abc OK\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            http("200 OK", b"not gzip at all", "Content-Encoding: gzip"),
+            http("200 OK", b"x", "Content-Length: 2"),
+            bytes(range(256)),
+        ],
+        ids=["text", "ssh", "status", "header", "huge", "chunk", "gzip", "lengths", "bytes"],
+    )
+    async def test_an_answer_that_is_no_http(
+        self, sender: HttpCallbackSender, listen: Listen, garbage: bytes
+    ) -> None:
+        answer = await post(sender, await listen(Receiver(garbage)))
+
+        assert answer.problem is not None
+        assert answer.problem.startswith("the exchange broke off: ")
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "",
+            "shop",
+            "/callback",
+            "ftp://shop.test/",
+            "http://",
+            "http://:80/",
+            "http://[::1",
+            "http://shop.test:99999/",
+            "http://shop.test:http/",
+            f"http://{'a' * 64}.test/",
+            "http://a..b/",
+        ],
+    )
+    async def test_an_address_that_cannot_be_called(
+        self, sender: HttpCallbackSender, url: str
+    ) -> None:
+        answer = await post(sender, url)
+
+        assert answer.status_code is None
+        assert answer.problem == "callback_url is no address that can be called"
+
+    async def test_a_host_that_nobody_knows(
+        self, sender: HttpCallbackSender, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def unknown(*_args: object, **_kwargs: object) -> None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+
+        answer = await post(sender, "http://nosuchhost.invalid/callback")
+
+        assert answer.problem == "the host nosuchhost.invalid is not known"
+
+    async def test_a_sender_that_was_not_opened_says_so(self) -> None:
+        answer = await post(HttpCallbackSender(VirtualClock()), "http://127.0.0.1:9/")
+
+        assert answer == Answer(None, "", 0, "the gateway is not running")
+
+
+class TestTls:
+    async def test_a_certificate_that_nobody_vouches_for(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(HERE / "self-signed.pem")
+
+        answer = await post(sender, await listen(Receiver(http("200 OK")), context))
+
+        assert answer.problem is not None
+        assert answer.problem.startswith("the TLS certificate of 127.0.0.1 was not accepted: ")
+
+    async def test_https_to_a_port_that_speaks_plain_http_blames_no_certificate(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1)
+            writer.write(http("400 Bad Request"))
+            writer.close()
+
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            answer = await post(sender, f"https://127.0.0.1:{port}/callback")
+
+        assert answer.status_code is None
+        assert answer.problem is not None
+        assert "TLS" in answer.problem
+        assert "certificate" not in answer.problem

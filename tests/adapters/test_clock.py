@@ -1,0 +1,136 @@
+"""The two clocks. Nothing here sleeps: the waits end by an event, a move, or a few milliseconds."""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sandbox_sim.adapters.clock import SystemClock, VirtualClock
+from sandbox_sim.gateway.ports import Clock
+
+HOUR = timedelta(hours=1)
+AT_ONCE = 1.0  # seconds, the bound on a wait that ends at once
+
+
+@pytest.fixture(params=[SystemClock, VirtualClock])
+def clock(request: pytest.FixtureRequest) -> Clock:
+    made: Clock = request.param()
+    return made
+
+
+async def in_the_background(wait: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """A task that has begun to wait."""
+    task = asyncio.create_task(wait)
+    await asyncio.sleep(0)
+    assert not task.done()
+    return task
+
+
+class TestBoth:
+    def test_gateway_time_is_utc(self, clock: Clock) -> None:
+        assert clock.now().utcoffset() == timedelta()
+
+    @pytest.mark.parametrize("by", [HOUR, -HOUR, timedelta(days=365)])
+    def test_it_can_be_moved_forwards_and_back(self, clock: Clock, by: timedelta) -> None:
+        target = clock.now() + by
+
+        clock.move_to(target)
+
+        assert timedelta() <= clock.now() - target < timedelta(seconds=AT_ONCE)
+
+    def test_moving_it_leaves_real_time_alone(self, clock: Clock) -> None:
+        before = clock.monotonic()
+
+        clock.move_to(clock.now() + HOUR)
+
+        assert 0 <= clock.monotonic() - before < AT_ONCE
+
+    async def test_a_wait_for_what_is_past_ends(self, clock: Clock) -> None:
+        wake = asyncio.Event()
+
+        await asyncio.wait_for(clock.wait(wake, clock.now() - HOUR), AT_ONCE)
+
+        assert not wake.is_set()
+
+    async def test_a_wait_ends_at_once_if_it_was_woken_before(self, clock: Clock) -> None:
+        wake = asyncio.Event()
+        wake.set()
+
+        await asyncio.wait_for(clock.wait(wake, clock.now() + HOUR), AT_ONCE)
+
+    @pytest.mark.parametrize("timed", [True, False])
+    async def test_an_event_wakes(self, clock: Clock, timed: bool) -> None:
+        wake = asyncio.Event()
+        until = clock.now() + HOUR if timed else None
+        waiting = await in_the_background(clock.wait(wake, until))
+
+        wake.set()
+
+        await asyncio.wait_for(waiting, AT_ONCE)
+
+    @pytest.mark.parametrize("to", [HOUR, timedelta(minutes=1), -HOUR])
+    async def test_a_move_wakes_everybody_to_look_again(self, clock: Clock, to: timedelta) -> None:
+        waiting = [
+            await in_the_background(clock.wait(asyncio.Event(), clock.now() + HOUR))
+            for _ in range(3)
+        ]
+
+        clock.move_to(clock.now() + to)
+
+        await asyncio.wait_for(asyncio.gather(*waiting), AT_ONCE)
+
+    async def test_who_has_left_is_not_woken(self, clock: Clock) -> None:
+        wake = asyncio.Event()
+        waiting = await in_the_background(clock.wait(wake, None))
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+        clock.move_to(clock.now() + HOUR)
+
+        assert not wake.is_set()
+
+
+class TestSystemClock:
+    def test_it_shows_the_time_of_the_machine(self) -> None:
+        assert abs(SystemClock().now() - datetime.now(UTC)) < timedelta(seconds=AT_ONCE)
+
+    def test_it_goes_on_after_a_move(self) -> None:
+        clock = SystemClock()
+        clock.move_to(datetime(2030, 1, 1, tzinfo=UTC))
+
+        assert any(clock.now() > datetime(2030, 1, 1, tzinfo=UTC) for _ in range(1_000_000))
+
+    async def test_a_wait_ends_when_its_time_has_come(self) -> None:
+        clock, wake = SystemClock(), asyncio.Event()
+        until = clock.now() + timedelta(milliseconds=8)
+
+        await asyncio.wait_for(clock.wait(wake, until), AT_ONCE)
+
+        assert clock.now() >= until - timedelta(milliseconds=1)
+        assert not wake.is_set()
+
+    async def test_a_wait_after_a_move_is_for_gateway_time(self) -> None:
+        clock = SystemClock()
+        clock.move_to(clock.now() + 1000 * HOUR)
+
+        await asyncio.wait_for(
+            clock.wait(asyncio.Event(), clock.now() + timedelta(milliseconds=1)), AT_ONCE
+        )
+
+
+class TestVirtualClock:
+    def test_it_stands_still(self) -> None:
+        clock = VirtualClock()
+
+        assert clock.now() == clock.now() == datetime(2026, 1, 1, 9, tzinfo=UTC)
+
+    def test_it_starts_where_it_is_told(self) -> None:
+        start = datetime(2030, 2, 3, tzinfo=UTC)
+
+        assert VirtualClock(start).now() == start
+
+    async def test_a_wait_for_the_very_moment_ends(self) -> None:
+        clock = VirtualClock()
+
+        await asyncio.wait_for(clock.wait(asyncio.Event(), clock.now()), AT_ONCE)

@@ -1,0 +1,245 @@
+"""`sandbox-sim serve` and `readyz` as processes: what they print, and how they end."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.config import Settings
+
+SOON = 15  # seconds; a bound, reached only when something is broken
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A server that is killed at the end, if it is still there."""
+    process = subprocess.Popen(  # noqa: S603 -- ourselves
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
+    process.send_signal(by)
+    code = process.wait(SOON)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    return code, process.stdout.read(), process.stderr.read()
+
+
+def in_process(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 -- ourselves
+        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
+    )
+
+
+@pytest.mark.decision("D1", "D2")
+def test_the_life_of_a_server() -> None:
+    """One process for all that a person sees of it: a process takes longer than all else here."""
+    with running("serve", "--port", "0") as server:
+        ready = first_line(server)
+        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
+        assert found is not None, ready
+        url, port = found.groups()
+
+        assert ended("--endpoint-url", url, "readyz").returncode == 0
+
+        second = ended("serve", "--port", port)
+        assert (second.returncode, second.stdout) == (1, "")
+        assert second.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
+        assert "address already in use" in second.stderr.lower()
+        assert "Traceback" not in second.stderr
+
+        code, out, err = end(server, signal.SIGTERM)
+        assert (code, err) == (0, "")
+        assert "credentials: sandbox_key:sandbox_secret" in out
+        assert f"{url}/_sandbox/inbox/" in out
+
+
+@pytest.mark.spec("auth.5")
+@pytest.mark.decision("D2")
+def test_machines_get_a_line_of_json_and_other_hosts_a_warning() -> None:
+    arguments = ("--host", "0.0.0.0", "--port", "0", "--set", "control_token=s3same")
+    with running("--json", "serve", *arguments) as server:
+        ready = json.loads(first_line(server))
+        port = ready["port"]
+        assert ready == {"url": f"http://0.0.0.0:{port}", "port": port, "pid": server.pid}
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/livez") as answer:
+            assert answer.status == 200
+
+        code, out, err = end(server, signal.SIGINT)
+        assert (code, out) == (130, "")
+        assert "warning: 0.0.0.0 is not loopback and this is plain HTTP" in err
+        assert "s3same" not in err
+        assert "Traceback" not in err
+
+
+class TestItDoesNotStart:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("--port", "99999"), "port (from flag): must be less than or equal to 65535"),
+            (("--port", "x"), "port (from flag): must be a valid integer"),
+            (("--set", "settle_delay_ms=-1"), "settle_delay_ms (from flag): "),
+            (("--log-level", "loud"), "log_level (from flag): "),
+            (("--store", "nowhere"), "store (from flag): "),
+            (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
+            (("--host", "0.0.0.0"), "control_token: must be set because host 0.0.0.0 is not"),
+        ],
+    )
+    def test_with_a_bad_setting_and_names_it(self, arguments: tuple[str, ...], words: str) -> None:
+        result = in_process("serve", *arguments)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(words)
+
+    def test_with_a_bad_variable_and_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_PORT", "-1")
+
+        result = in_process("serve")
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith("port (from environment): ")
+
+    def test_with_a_bad_file_and_names_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "sandbox_sim.toml"
+        file.write_text("prot = 1\n", "utf-8")
+
+        result = in_process("serve", "--config", file)
+
+        assert result.exit_code == 1
+        expected = f"prot (from {file}): there is no such setting; did you mean port?\n"
+        assert result.stderr == expected
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("serve", "--no-such-flag"),
+            ("serve", "--port"),
+            ("serve", "--set", "port"),
+            ("serve", "extra"),
+            ("no-such-command",),
+            ("--no-such-flag", "serve"),
+        ],
+    )
+    def test_with_wrong_usage(self, arguments: tuple[str, ...]) -> None:
+        result = in_process(*arguments)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "Error: " in result.stderr
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """A server that says this to whoever asks first; tells its URL."""
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(SOON)
+
+
+class TestReadyz:
+    """For containers and scripts: the exit code says it, and a person can read why."""
+
+    def test_a_gateway_that_is_ready(self) -> None:
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:
+            result = in_process("--endpoint-url", url + "/", "readyz")
+
+        assert (result.exit_code, result.output) == (0, "ready\n")
+
+    def test_nobody_listens(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+
+        result = in_process("--endpoint-url", f"http://127.0.0.1:{port}", "readyz")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"not ready: http://127.0.0.1:{port}/_sandbox/readyz: ")
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            b"SSH-2.0-OpenSSH_9.6\r\n",
+            b"",
+        ],
+        ids=["busy", "another server", "no HTTP", "closed"],
+    )
+    def test_whoever_listens_is_not_ready(self, answer: bytes) -> None:
+        with answering(answer) as url:
+            result = in_process("--endpoint-url", url, "readyz")
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"not ready: {url}/_sandbox/readyz: ")
+
+    @pytest.mark.parametrize("url", ["127.0.0.1:8233", "ftp://127.0.0.1", "file:///etc/passwd"])
+    def test_an_address_that_is_not_http_is_wrong_usage(self, url: str) -> None:
+        result = in_process("--endpoint-url", url, "readyz")
+
+        assert result.exit_code == 2
+        assert result.stderr == f"--endpoint-url {url} is no http address\n"
+
+    @pytest.mark.parametrize("url", ["http://127.0.0.1:port", "http://a b", "http://[::1"])
+    def test_an_address_that_cannot_be_asked_is_told(self, url: str) -> None:
+        result = in_process("--endpoint-url", url, "readyz")
+
+        assert result.exit_code in {1, 2}
+        assert url in result.stderr
+
+
+def test_the_version() -> None:
+    assert re.fullmatch(r"sandbox-sim, version \d+\.\d+\.\d+\n", in_process("--version").output)
+
+
+@pytest.mark.parametrize("name", ["serve", "readyz", "config"])
+def test_each_command_explains_itself(name: str) -> None:
+    result = in_process(name, "-h")
+
+    assert result.exit_code == 0
+    assert "Usage: " in result.output

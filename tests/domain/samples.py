@@ -1,0 +1,93 @@
+"""One well-formed payment, transaction and message; keyword arguments replace their fields."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.sms import Message, SmsStatus
+from sandbox_sim.domain.transactions import STATUS_RETENTION, Status, Transaction
+from sandbox_sim.domain.vocabulary import Operation
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SETTLED = NOON + timedelta(seconds=1)
+
+PAYMENTS = (
+    Operation.COLLECT,
+    Operation.CARD,
+    Operation.DEPOSIT,
+    Operation.PAYOUT,
+    Operation.BILL,
+    Operation.AIRTIME,
+)
+
+# What an operation changes in a mobile money collection to become a request of its own.
+_SHAPES: dict[Operation, dict[str, str]] = {
+    Operation.CARD: {"nw": "VIS", "party": "4111111111111111", "payment_mode": "CRD"},
+    Operation.BILL: {"nw": "ECG", "party": "200000000001", "payment_mode": "BLP"},
+    Operation.AIRTIME: {"payment_mode": "ATP"},
+}
+
+
+def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
+    """A request that sandbox accepts."""
+    values: dict[str, Any] = {
+        "operation": operation,
+        "service_id": 55,
+        "transaction_id": "T1",
+        "reference": "Order 1",
+        "amount": Decimal("10.50"),
+        "nw": "MTN",
+        "party": "0244000001",
+        "payment_mode": "MOM",
+        "currency_code": "GHS",
+        "callback_url": "http://127.0.0.1:9/callback",
+    }
+    return Payment(**{**values, **_SHAPES.get(operation, {}), **fields})
+
+
+def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:
+    """What an accepted payment leaves: pending since noon."""
+    asked = payment(operation)
+    values: dict[str, Any] = {
+        "network_transaction_id": "12345678901",
+        "service_id": asked.service_id,
+        "transaction_id": asked.transaction_id,
+        "operation": operation,
+        "amount": asked.amount,
+        "nw": asked.nw,
+        "party": asked.shown_party,
+        "payment_mode": asked.payment_mode,
+        "reference": asked.reference,
+        "currency_code": asked.currency_code,
+        "callback_url": asked.callback_url,
+        "client_key": "sandbox_key",
+        "status": Status.PENDING,
+        "initiated_at": NOON,
+        "decided_at": None,
+        "expires_at": NOON + STATUS_RETENTION,
+    }
+    return Transaction(**{**values, **fields})
+
+
+def settled(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:
+    """The same, successful a second later."""
+    return transaction(operation, **fields).moved(Status.SUCCESSFUL, SETTLED)
+
+
+def message(**fields: Any) -> Message:
+    """A single SMS, acknowledged at noon."""
+    values: dict[str, Any] = {
+        "processing_id": "P1",
+        "batch_id": None,
+        "service_id": 55,
+        "customer_number": "233244000001",
+        "message": "Your code is 1234",
+        "sender_id": "Shop",
+        "encoding": "GSM",
+        "char_count": 17,
+        "page_count": 1,
+        "status": SmsStatus.ACKNOWLEDGED,
+        "created_at": NOON,
+    }
+    return Message(**{**values, **fields})

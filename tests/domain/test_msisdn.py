@@ -1,0 +1,162 @@
+"""Phone numbers: two forms, and the allowlist of sandbox rule 1."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.msisdn import Allowlist
+
+DIGITS = st.text("0123456789", min_size=9, max_size=9)
+LISTED = st.builds(
+    lambda prefix, rest: prefix + rest,
+    st.sampled_from(["0244", "0200", "0270"]),
+    st.text("0123456789", min_size=6, max_size=6),
+)
+
+
+def abroad(number: str) -> str:
+    """The 233 form, by hand."""
+    return "233" + number[1:]
+
+
+@given(DIGITS)
+def test_the_two_forms_lead_to_each_other(rest: str) -> None:
+    assert msisdn.international("0" + rest) == "233" + rest
+    assert msisdn.local("233" + rest) == "0" + rest
+
+
+@given(st.one_of(DIGITS.map("0{}".format), DIGITS.map("233{}".format)))
+def test_a_form_of_a_form_is_the_form(number: str) -> None:
+    home = msisdn.local(number)
+
+    assert home is not None
+    assert msisdn.local(home) == home
+    assert msisdn.international(msisdn.international(number)) == msisdn.international(number)
+
+
+NO_PHONE_NUMBERS = [
+    pytest.param("", id="nothing"),
+    pytest.param("+233244000001", id="a plus"),
+    pytest.param("00233244000001", id="a dialling prefix"),
+    pytest.param("244000001", id="nine digits"),
+    pytest.param("02440000001", id="eleven digits"),
+    pytest.param("2332440000011", id="233 and ten digits"),
+    pytest.param("0244 000001", id="a space inside"),
+    pytest.param(" 0244000001", id="a space before"),
+    pytest.param("0244000001\n", id="a line break after"),
+    pytest.param("024400000\N{ARABIC-INDIC DIGIT ONE}", id="a digit that is not ASCII"),
+    pytest.param("200000000001", id="a bill account"),
+    pytest.param("411111******1111", id="a masked card"),
+    pytest.param("Ama", id="a name"),
+]
+
+
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize("text", NO_PHONE_NUMBERS)
+def test_anything_else_has_no_local_form(text: str) -> None:
+    assert msisdn.local(text) is None
+
+
+@pytest.mark.decision("D28")
+@pytest.mark.parametrize("text", NO_PHONE_NUMBERS)
+def test_what_is_no_local_number_is_shown_as_it_is(text: str) -> None:
+    assert msisdn.international(text) == text
+
+
+@pytest.mark.spec("sandbox.2")
+@pytest.mark.parametrize("digit", "0123456789")
+def test_only_the_last_digit_9_is_a_decline(digit: str) -> None:
+    assert msisdn.is_declined("024499999" + digit) is (digit == "9")
+
+
+@pytest.mark.spec("sandbox.1")
+@pytest.mark.decision("D11")
+@given(LISTED)
+def test_ten_digits_with_a_listed_prefix_are_admitted(number: str) -> None:
+    assert Allowlist().admits(number)
+
+
+@pytest.mark.spec("sandbox.1")
+@given(DIGITS.map("0{}".format).filter(lambda n: n[:4] not in {"0244", "0200", "0270"}))
+def test_no_other_prefix_is_admitted_in_either_form(number: str) -> None:
+    assert not Allowlist().admits(number, either_form=True)
+    assert not Allowlist().admits(abroad(number), either_form=True)
+
+
+@pytest.mark.spec("sandbox.3")
+@pytest.mark.parametrize("number", ["0240000000", "0540010000"])
+def test_the_examples_of_unlisted_prefixes_are_not_admitted(number: str) -> None:
+    assert not Allowlist().admits(number)
+
+
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize("text", NO_PHONE_NUMBERS)
+@pytest.mark.parametrize("accept_international", [False, True])
+def test_what_is_no_phone_number_is_never_admitted(text: str, accept_international: bool) -> None:
+    allowlist = Allowlist(accept_international=accept_international)
+
+    assert not allowlist.admits(text)
+    assert not allowlist.admits(text, either_form=True)
+
+
+@pytest.mark.spec("sandbox.1")
+@pytest.mark.decision("D11")
+@given(LISTED)
+def test_the_233_form_is_for_sms_and_by_setting_for_payments(number: str) -> None:
+    assert not Allowlist().admits(abroad(number))
+    assert Allowlist().admits(abroad(number), either_form=True)
+    assert Allowlist(accept_international=True).admits(abroad(number))
+    assert Allowlist(accept_international=True).admits(number)
+
+
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize(
+    ("number", "admitted"),
+    [
+        ("0244000001", True),
+        ("233244000001", True),
+        ("0244000002", False),
+        ("233244000002", False),
+        ("0540000001", False),
+    ],
+)
+def test_exact_numbers_narrow_the_prefixes(number: str, admitted: bool) -> None:
+    allowlist = Allowlist(numbers=frozenset({"0244000001", "0540000001"}))
+
+    assert allowlist.admits(number, either_form=True) is admitted
+
+
+@pytest.mark.decision("D11")
+def test_the_prefixes_are_a_setting() -> None:
+    allowlist = Allowlist(prefixes=("0540",))
+
+    assert allowlist.admits("0540010000")
+    assert not allowlist.admits("0244000001")
+
+
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize("number", ["0244000001", "0200000001", "0270000001"])
+@pytest.mark.parametrize("nw", ["MTN", "VOD", "AIR"])
+def test_the_network_need_not_match_the_prefix(number: str, nw: str) -> None:
+    assert Allowlist().network_mismatch(number, nw) is None
+
+
+@pytest.mark.spec("sandbox.4")
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize(("prefix", "owner"), [("0244", "MTN"), ("0200", "VOD"), ("0270", "AIR")])
+@pytest.mark.parametrize("nw", ["MTN", "VOD", "AIR"])
+def test_where_it_has_to_match_the_owner_of_the_prefix_is_named(
+    prefix: str, owner: str, nw: str
+) -> None:
+    allowlist = Allowlist(match_network=True)
+    expected = None if nw == owner else owner
+
+    assert allowlist.network_mismatch(prefix + "000001", nw) == expected
+    assert allowlist.network_mismatch(abroad(prefix + "000001"), nw) == expected
+
+
+@pytest.mark.decision("D11")
+def test_a_prefix_that_nobody_is_known_to_own_matches_every_network() -> None:
+    allowlist = Allowlist(prefixes=("0540",), match_network=True)
+
+    assert allowlist.network_mismatch("0540000001", "MTN") is None

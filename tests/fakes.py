@@ -1,0 +1,111 @@
+"""Stand-ins for the outside world: a sender that says what it is told, a clock that is watched."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.callbacks import Answer
+from sandbox_sim.gateway.ports import Store, Unit
+
+T = TypeVar("T")
+
+OK = Answer(200, "ok", 7)
+BROKEN = Answer(500, "out of order", 7)
+SILENT = Answer(None, "", 7, "no answer within 30 s")
+
+
+class Post(NamedTuple):
+    """One callback as it was handed over to be sent."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    timeout: timedelta
+
+
+class FakeSender:
+    """Gives the answers in turn and `OK` after them; receivers can be made to hang."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.posts: list[Post] = []
+        self.at_work: Counter[str] = Counter()
+        self.most_at_work: Counter[str] = Counter()
+        self.raises: list[Exception] = []
+        self.on_post: Callable[[], Awaitable[None]] | None = None
+        self.answers = list(answers)
+        self._hanging: dict[str, asyncio.Event] = {}
+
+    @property
+    def urls(self) -> list[str]:
+        """Where it was sent to, in order."""
+        return [post.url for post in self.posts]
+
+    def hang(self, *urls: str) -> None:
+        """From now on these receivers do not answer."""
+        self._hanging.update((url, asyncio.Event()) for url in urls)
+
+    def let_go(self) -> None:
+        """All who hang answer now."""
+        for event in self._hanging.values():
+            event.set()
+        self._hanging.clear()
+
+    async def send(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: timedelta
+    ) -> Answer:
+        self.posts.append(Post(url, dict(headers), body, timeout))
+        self.at_work[url] += 1
+        self.most_at_work[url] = max(self.most_at_work[url], self.at_work[url])
+        try:
+            if self.on_post is not None:
+                await self.on_post()
+            if url in self._hanging:
+                await self._hanging[url].wait()
+            if self.raises:
+                raise self.raises.pop()
+            return self.answers.pop(0) if self.answers else OK
+        finally:
+            self.at_work[url] -= 1
+
+
+class WatchedClock(VirtualClock):
+    """A clock that stands still and tells when somebody sleeps on it, and until when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[datetime | None] = []
+        self._asleep = asyncio.Event()
+
+    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
+        self.waits.append(until)
+        self._asleep.set()
+        try:
+            await super().wait(wake, until)
+        finally:
+            self._asleep.clear()
+
+    async def asleep(self) -> None:
+        """Return when whoever was woken has done its work and sleeps again."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await asyncio.wait_for(self._asleep.wait(), 1)
+
+
+class FailingStore:
+    """A store whose next `failures` units of work fail before they begin."""
+
+    def __init__(self, store: Store) -> None:
+        self.failures = 0
+        self._store = store
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the disk is full")
+        return await self._store.run(work)
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        self._store.watch_jobs(notice)

@@ -1,0 +1,98 @@
+"""The clockwork with a fake sender: jobs that leave a posting, and callbacks that go nowhere."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.deliveries import Deliveries
+from sandbox_sim.gateway.jobs import Handler, Jobs
+from sandbox_sim.gateway.ports import Unit
+from tests.fakes import FailingStore, FakeSender, WatchedClock
+from tests.records import NOW, SERVICE, callback, job, posting
+
+
+@dataclass
+class Works:
+    """Everything that runs jobs. `broken` are the subjects whose job raises."""
+
+    clock: WatchedClock
+    store: FailingStore
+    sender: FakeSender
+    deliveries: Deliveries
+    jobs: Jobs
+    broken: set[str] = field(default_factory=set)
+    tried: list[tuple[str, datetime]] = field(default_factory=list)
+
+    async def note(self, unit: Unit, job: Job, now: datetime) -> None:
+        """The handler of jobs that are no deliveries: leaves a posting, if it does not raise."""
+        self.tried.append((job.subject, now))
+        await unit.post(posting("1", subject=job.subject, at=now))
+        if job.subject in self.broken:
+            raise ValueError(job.subject)
+
+    async def promise(self, *subjects: str, due_at: datetime = NOW) -> None:
+        """Add jobs that `note` handles."""
+        for subject in subjects:
+            await self.store.run(methodcaller("add_job", job(subject, due_at)))
+
+    async def done(self) -> list[str]:
+        """The subjects whose job is done, in order."""
+        return [each.subject for each in await self.store.run(lambda u: u.postings(SERVICE))]
+
+    async def notify(self, *callbacks: Callback) -> None:
+        """Save callbacks and the jobs that deliver them now."""
+        for each in callbacks:
+            now = self.clock.now()
+            await self.store.run(methodcaller("save_callback", each))
+            delivery = Job(now, JobKind.DELIVER, each.service_id, each.id)
+            await self.store.run(methodcaller("add_job", delivery))
+
+    async def start(self) -> None:
+        """Take every due job; callbacks are on their way then, or in the queue of a lane."""
+        while await self.jobs.run_due(self.clock.now()):
+            pass
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def callback(self, callback_id: str = "C1") -> Callback:
+        found = await self.store.run(lambda unit: unit.callback(SERVICE, callback_id))
+        assert found is not None
+        return found
+
+    async def states(self) -> dict[str, Delivery]:
+        return {
+            each.id: each.state for each in await self.store.run(lambda u: u.callbacks(SERVICE))
+        }
+
+    async def next_due(self) -> datetime | None:
+        return await self.store.run(lambda unit: unit.next_due())
+
+
+def to(host: str, count: int, *, scheme: str = "http") -> list[Callback]:
+    """So many callbacks to one receiver."""
+    return [
+        callback(f"{host} {number}", url=f"{scheme}://{host}/callback") for number in range(count)
+    ]
+
+
+SCHEDULE = Schedule(attempts=3, interval=timedelta(minutes=5), timeout=timedelta(seconds=30))
+
+
+@pytest.fixture
+async def works() -> AsyncIterator[Works]:
+    clock, sender = WatchedClock(), FakeSender()
+    store = FailingStore(MemoryStore(clock))
+    deliveries = Deliveries(store, clock, sender, SCHEDULE)
+    handlers: dict[JobKind, Handler] = {JobKind.DELIVER: deliveries.take}
+    works = Works(clock, store, sender, deliveries, Jobs(store, clock, deliveries, handlers))
+    handlers[JobKind.SETTLE] = works.note
+    yield works
+    sender.let_go()
+    await deliveries.close(grace=0)

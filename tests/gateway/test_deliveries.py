@@ -1,0 +1,237 @@
+"""A callback from the claimed job to the record of its attempt (D29, D30)."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from sandbox_sim.domain.callbacks import Answer, Delivery
+from tests.fakes import BROKEN, OK, SILENT
+from tests.gateway.conftest import SCHEDULE, Works, to
+from tests.records import NOW, after, callback
+
+FIVE_MINUTES = timedelta(minutes=5)
+
+
+@pytest.mark.decision("D29", "D30")
+async def test_the_exact_body_goes_out_with_its_signature(works: Works) -> None:
+    await works.notify(callback(body='{"message":"Ɛyɛ"}', signature="5ca1ab1e"))
+
+    await works.jobs.settle()
+
+    (post,) = works.sender.posts
+    assert post.url == "http://shop.test/callback"
+    assert post.body == '{"message":"Ɛyɛ"}'.encode()
+    assert post.headers == {"X-Service-Signature": "5ca1ab1e"}
+    assert post.timeout == timedelta(seconds=30)
+
+
+@pytest.mark.decision("D29")
+async def test_an_unsigned_one_has_no_signature_header(works: Works) -> None:
+    await works.notify(callback(signature=None))
+
+    await works.jobs.settle()
+
+    assert works.sender.posts[0].headers == {}
+
+
+@pytest.mark.spec("delivery.2")
+@pytest.mark.decision("D30")
+class TestAttempts:
+    @pytest.mark.parametrize(
+        ("answers", "state", "attempts"),
+        [
+            ([OK], Delivery.DELIVERED, 1),
+            ([Answer(204, "", 1)], Delivery.DELIVERED, 1),
+            ([BROKEN, OK], Delivery.DELIVERED, 2),
+            ([SILENT, Answer(302, "", 1), OK], Delivery.DELIVERED, 3),
+            ([BROKEN, SILENT, BROKEN], Delivery.FAILED, 3),
+        ],
+    )
+    async def test_it_is_tried_until_it_is_taken_or_three_times(
+        self, works: Works, answers: list[Answer], state: Delivery, attempts: int
+    ) -> None:
+        works.sender.answers = list(answers)
+        await works.notify(callback())
+
+        await works.jobs.advance(timedelta(days=1))
+
+        done = await works.callback()
+        assert done.state is state
+        assert [attempt.number for attempt in done.attempts] == list(range(1, attempts + 1))
+        assert [attempt.at for attempt in done.attempts] == [
+            NOW + n * FIVE_MINUTES for n in range(attempts)
+        ]
+        assert len(works.sender.posts) == attempts
+        assert await works.next_due() is None
+
+    async def test_every_attempt_sends_the_same(self, works: Works) -> None:
+        works.sender.answers = [BROKEN, BROKEN]
+        await works.notify(callback())
+
+        await works.jobs.advance(timedelta(days=1))
+
+        first, second, third = works.sender.posts
+        assert first == second == third
+
+    async def test_each_keeps_what_the_receiver_said(self, works: Works) -> None:
+        works.sender.answers = [Answer(503, "maintenance", 12), Answer(None, "", 30000, "silence")]
+        await works.notify(callback())
+
+        await works.jobs.advance(FIVE_MINUTES)
+
+        first, second = (await works.callback()).attempts
+        assert (first.status_code, first.response_body, first.duration_ms) == (
+            503,
+            "maintenance",
+            12,
+        )
+        assert first.verdict == "not acknowledged: HTTP 503, and only 2xx acknowledges"
+        assert first.next_attempt_at == after(minutes=5)
+        assert (second.status_code, second.verdict) == (None, "not acknowledged: silence")
+        assert second.next_attempt_at == after(minutes=10)
+
+    async def test_between_attempts_it_is_pending(self, works: Works) -> None:
+        works.sender.answers = [BROKEN]
+        await works.notify(callback())
+
+        await works.jobs.settle()
+
+        assert (await works.callback()).state is Delivery.PENDING
+        assert await works.next_due() == after(minutes=5)
+
+
+async def test_one_that_is_done_with_is_not_sent_again(works: Works) -> None:
+    """Its job is finished all the same."""
+    await works.notify(callback("C1", state=Delivery.DELIVERED))
+
+    await works.jobs.settle()
+
+    assert works.sender.posts == []
+    assert await works.next_due() is None
+
+
+@pytest.mark.spec("delivery.2")
+@pytest.mark.decision("D30")
+class TestTheLog:
+    """One line for each attempt, for someone who looks for a callback that did not come."""
+
+    @pytest.mark.parametrize(
+        ("answers", "level", "words"),
+        [
+            ([OK], logging.INFO, "attempt 1 of 3: acknowledged with HTTP 200 (7 ms)"),
+            (
+                [BROKEN],
+                logging.WARNING,
+                (
+                    "attempt 1 of 3: not acknowledged: HTTP 500, and only 2xx acknowledges (7 ms); "
+                    "next attempt in 300 s"
+                ),
+            ),
+            (
+                [BROKEN, BROKEN, SILENT],
+                logging.WARNING,
+                (
+                    "attempt 3 of 3: not acknowledged: no answer within 30 s (7 ms); "
+                    "that was the last attempt"
+                ),
+            ),
+            (
+                [BROKEN, OK],
+                logging.INFO,
+                "attempt 2 of 3: acknowledged with HTTP 200 (7 ms)",
+            ),
+        ],
+    )
+    async def test_it_says_what_came_of_the_attempt_and_what_follows(
+        self,
+        works: Works,
+        caplog: pytest.LogCaptureFixture,
+        answers: list[Answer],
+        level: int,
+        words: str,
+    ) -> None:
+        caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+        works.sender.answers = list(answers)
+        await works.notify(callback())
+
+        await works.jobs.advance((len(answers) - 1) * FIVE_MINUTES)
+
+        assert len(caplog.records) == len(answers)
+        last = caplog.records[-1]
+        start = "callback of transaction T1 of service 55 to http://shop.test/callback, "
+        assert (last.levelno, last.getMessage()) == (level, start + words)
+
+    async def test_its_facts_are_fields_of_their_own(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """`logs.JsonFormatter` writes them: the facts of a request or an attempt."""
+        caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+        await works.notify(callback())
+
+        await works.jobs.settle()
+
+        facts = getattr(caplog.records[-1], "facts", {})
+        assert facts.get("transaction_id") == "T1"
+        assert facts.get("service_id") == 55
+
+    async def test_a_password_in_the_address_is_not_told(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+        await works.notify(callback(url="http://ama:s3same@shop.test/callback"))
+
+        await works.jobs.settle()
+
+        assert works.sender.urls == ["http://ama:s3same@shop.test/callback"]
+        assert "shop.test" in caplog.text
+        assert "s3same" not in caplog.text
+
+
+class TestWhatMayNotHappen:
+    """Faults of ours and addresses that nobody foresaw: the others still get their callbacks."""
+
+    @pytest.mark.parametrize("url", ["http://[:::]/", "http://[1.2.3]/", "http://a\u2100b.test/"])
+    async def test_an_address_that_cannot_be_taken_apart_delays_nobody(
+        self, works: Works, url: str
+    ) -> None:
+        await works.notify(callback("odd", url=url), *to("shop.test", 1))
+
+        await works.jobs.settle()
+
+        states = await works.states()
+        assert states["shop.test 0"] is Delivery.DELIVERED
+
+    @pytest.mark.parametrize("url", ["http://[:::]/", "http://a\u2100b.test/"])
+    async def test_an_address_that_cannot_be_taken_apart_is_tried_and_recorded(
+        self, works: Works, url: str
+    ) -> None:
+        works.sender.answers = [SILENT] * SCHEDULE.attempts
+        await works.notify(callback("odd", url=url))
+
+        await works.jobs.advance(timedelta(days=1))
+
+        assert await works.states() == {"odd": Delivery.FAILED}
+
+    async def test_an_attempt_that_cannot_be_recorded_is_told_in_the_log(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def break_the_store() -> None:
+            works.store.failures = 1
+
+        works.sender.on_post = break_the_store
+        await works.notify(callback())
+
+        await works.jobs.settle()
+
+        assert "a callback could not be recorded" in caplog.text
+        assert "the disk is full" in caplog.text
+
+    async def test_senders_that_raise_leave_nobody_in_the_queue(self, works: Works) -> None:
+        works.sender.raises = [RuntimeError("a bug") for _ in range(32)]
+        await works.notify(*to("shop.test", 40))
+
+        await works.jobs.settle()
+
+        delivered = [s for s in (await works.states()).values() if s is Delivery.DELIVERED]
+        assert len(delivered) >= 40 - 32

@@ -1,0 +1,248 @@
+"""The clockwork: what is due runs in order, the clock steps to it, and nothing is lost."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.gateway.jobs import BATCH, PUT_OFF
+from tests.fakes import BROKEN
+from tests.gateway.conftest import Works
+from tests.records import NOW, after, callback
+
+FIVE_MINUTES = timedelta(minutes=5)
+
+
+class TestRunDue:
+    async def test_the_earliest_due_runs_first_and_then_the_first_added(self, works: Works) -> None:
+        await works.promise("c", "d", due_at=after(seconds=-1))
+        await works.promise("a", due_at=after(seconds=-3))
+        await works.promise("b", due_at=after(seconds=-2))
+
+        ran = await works.jobs.run_due(NOW)
+
+        assert [job.subject for job in ran] == ["a", "b", "c", "d"]
+        assert await works.done() == ["a", "b", "c", "d"]
+
+    async def test_what_is_not_due_waits(self, works: Works) -> None:
+        await works.promise("now")
+        await works.promise("later", due_at=after(milliseconds=1))
+
+        await works.jobs.run_due(NOW)
+
+        assert await works.done() == ["now"]
+        assert await works.next_due() == after(milliseconds=1)
+
+    async def test_a_job_runs_once(self, works: Works) -> None:
+        await works.promise("once")
+
+        await works.jobs.run_due(NOW)
+
+        assert await works.jobs.run_due(after(days=1)) == []
+        assert await works.done() == ["once"]
+
+    async def test_a_handler_is_told_the_time_that_it_is_run_for(self, works: Works) -> None:
+        await works.promise("late", due_at=after(minutes=-5))
+
+        await works.jobs.run_due(after(seconds=1))
+
+        assert works.tried == [("late", after(seconds=1))]
+
+    async def test_a_unit_of_work_takes_a_batch_at_most(self, works: Works) -> None:
+        await works.promise(*map(str, range(BATCH + 1)))
+
+        assert len(await works.jobs.run_due(NOW)) == BATCH
+        assert len(await works.jobs.run_due(NOW)) == 1
+
+
+class TestAFailingJob:
+    """A job that raises is a bug of ours; whoever waits for the others must not notice."""
+
+    async def test_the_others_are_done_once_each_and_it_leaves_nothing_behind(
+        self, works: Works
+    ) -> None:
+        works.broken.add("broken")
+        await works.promise("a", "b", "broken", "c", "d")
+
+        await works.jobs.settle()
+
+        assert await works.done() == ["a", "b", "c", "d"]
+
+    async def test_it_is_put_off_and_not_lost(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+        await works.jobs.settle()
+        assert await works.next_due() == NOW + PUT_OFF
+
+        works.broken.clear()
+        await works.jobs.advance(PUT_OFF)
+
+        assert await works.done() == ["broken"]
+
+    async def test_it_is_put_off_as_often_as_it_fails(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+
+        await works.jobs.advance(3 * PUT_OFF)
+
+        assert {now for _, now in works.tried} == {NOW + n * PUT_OFF for n in range(4)}
+        assert await works.next_due() == NOW + 4 * PUT_OFF
+
+    async def test_several_are_put_off_each_by_itself(self, works: Works) -> None:
+        works.broken |= {"broken 1", "broken 2"}
+        await works.promise("broken 1", "a", "broken 2", "b")
+
+        await works.jobs.settle()
+        assert await works.done() == ["a", "b"]
+
+        works.broken.clear()
+        await works.jobs.advance(PUT_OFF)
+        assert sorted(await works.done()) == ["a", "b", "broken 1", "broken 2"]
+
+    async def test_callbacks_beside_it_leave_once(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.notify(callback("C1"))
+        await works.promise("broken")
+        await works.notify(callback("C2"))
+
+        await works.jobs.settle()
+
+        assert len(works.sender.posts) == 2
+        assert set((await works.states()).values()) == {Delivery.DELIVERED}
+
+    async def test_the_log_has_the_traceback(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+
+        await works.jobs.settle()
+
+        last = caplog.records[-1]
+        assert (last.levelno, last.name) == (logging.ERROR, "sandbox_sim.jobs")
+        assert last.getMessage() == "putting the failing job off by 0:01:00"
+        assert last.exc_info is not None
+
+
+class TestSettle:
+    async def test_it_runs_more_than_a_batch(self, works: Works) -> None:
+        await works.promise(*map(str, range(2 * BATCH + 5)))
+
+        assert len(await works.jobs.settle()) == 2 * BATCH + 5
+
+    async def test_callbacks_have_had_their_attempt_when_it_returns(self, works: Works) -> None:
+        await works.notify(callback("C1"))
+
+        await works.jobs.settle()
+
+        assert await works.states() == {"C1": Delivery.DELIVERED}
+
+    async def test_the_clock_stays_where_it_is(self, works: Works) -> None:
+        await works.promise("later", due_at=after(seconds=1))
+
+        assert await works.jobs.settle() == []
+        assert works.clock.now() == NOW
+
+
+class TestAdvance:
+    async def test_the_clock_stops_at_every_due_time_on_the_way(self, works: Works) -> None:
+        for minutes in (3, 1, 2):
+            await works.promise(str(minutes), due_at=after(minutes=minutes))
+
+        ran = await works.jobs.advance(timedelta(minutes=10))
+
+        assert works.tried == [(str(m), after(minutes=m)) for m in (1, 2, 3)]
+        assert [job.subject for job in ran] == ["1", "2", "3"]
+        assert works.clock.now() == after(minutes=10)
+
+    async def test_what_falls_due_after_it_does_not_run(self, works: Works) -> None:
+        await works.promise("in time", due_at=after(minutes=5))
+        await works.promise("too late", due_at=after(minutes=5, microseconds=1))
+
+        await works.jobs.advance(FIVE_MINUTES)
+
+        assert await works.done() == ["in time"]
+
+    async def test_what_was_overdue_runs_first_and_at_the_time_it_is(self, works: Works) -> None:
+        await works.promise("overdue", due_at=after(minutes=-1))
+
+        await works.jobs.advance(FIVE_MINUTES)
+
+        assert works.tried == [("overdue", NOW)]
+
+    @pytest.mark.spec("delivery.2")
+    @pytest.mark.decision("D30")
+    async def test_retries_that_are_planned_on_the_way_run_too(self, works: Works) -> None:
+        works.sender.answers = [BROKEN, BROKEN]
+        await works.notify(callback("C1"))
+
+        await works.jobs.advance(2 * FIVE_MINUTES)
+
+        attempts = (await works.callback()).attempts
+        assert [attempt.at for attempt in attempts] == [NOW + n * FIVE_MINUTES for n in range(3)]
+
+    async def test_nothing_to_do_moves_the_clock_all_the_same(self, works: Works) -> None:
+        assert await works.jobs.advance(timedelta(days=1)) == []
+        assert works.clock.now() == after(days=1)
+
+
+class TestTheLoop:
+    @pytest.fixture
+    async def loop(self, works: Works) -> AsyncIterator[asyncio.Task[None]]:
+        loop = asyncio.create_task(works.jobs.run_forever())
+        yield loop
+        loop.cancel()
+        await asyncio.wait([loop])
+
+    @pytest.fixture(autouse=True)
+    async def _asleep(self, works: Works, loop: asyncio.Task[None]) -> None:
+        assert not loop.done()
+        await works.clock.asleep()
+
+    async def test_it_sleeps_until_somebody_adds_a_job(self, works: Works) -> None:
+        assert works.clock.waits == [None]
+
+        await works.promise("now")
+        await works.clock.asleep()
+
+        assert await works.done() == ["now"]
+
+    async def test_it_sleeps_until_the_next_is_due(self, works: Works) -> None:
+        await works.promise("later", due_at=after(minutes=1))
+        await works.clock.asleep()
+        assert works.clock.waits[-1] == after(minutes=1)
+
+        works.clock.move_to(after(minutes=1))
+        await works.clock.asleep()
+
+        assert await works.done() == ["later"]
+
+    async def test_an_earlier_job_wakes_it_and_a_later_one_does_not(self, works: Works) -> None:
+        for minutes in (5, 9, 2, 7):
+            await works.promise(str(minutes), due_at=after(minutes=minutes))
+            await works.clock.asleep()
+
+        assert works.clock.waits == [None, after(minutes=5), after(minutes=2)]
+
+    async def test_a_failing_job_does_not_end_it(
+        self, works: Works, loop: asyncio.Task[None]
+    ) -> None:
+        works.broken.add("broken")
+        await works.promise("broken", "fine")
+        await works.clock.asleep()
+
+        assert await works.done() == ["fine"]
+        assert not loop.done()
+
+    async def test_an_address_that_cannot_be_taken_apart_does_not_end_it(
+        self, works: Works, loop: asyncio.Task[None]
+    ) -> None:
+        """One such callback_url must not stop every settlement from then on."""
+        await works.notify(callback(url="http://[:::]/"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        assert not loop.done()

@@ -1,0 +1,102 @@
+"""Records to put into a store: each has sensible fields, and takes others by name."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sandbox_sim.domain.callbacks import Callback, Profile
+from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.sms import Message, SmsStatus
+from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.vocabulary import Operation
+
+NOW = datetime(2026, 1, 1, 9, tzinfo=UTC)
+SERVICE = 55
+
+
+def after(**by: float) -> datetime:
+    """The moment `timedelta(**by)` after the virtual clock's start."""
+    return NOW + timedelta(**by)
+
+
+def transaction(network_id: str = "10000000001", **fields: Any) -> Transaction:
+    plain = Transaction(
+        network_transaction_id=network_id,
+        service_id=SERVICE,
+        transaction_id="T1",
+        operation=Operation.COLLECT,
+        amount=Decimal("10.50"),
+        nw="MTN",
+        party="0244000001",
+        payment_mode="MOM",
+        reference="Order 1",
+        currency_code="GHS",
+        callback_url="http://shop.test/callback",
+        client_key="sandbox_key",
+        status=Status.PENDING,
+        initiated_at=NOW,
+        decided_at=None,
+        expires_at=after(minutes=15),
+    )
+    return plain._replace(**fields)
+
+
+def callback(callback_id: str = "C1", **fields: Any) -> Callback:
+    plain = Callback(
+        id=callback_id,
+        service_id=SERVICE,
+        transaction_id="T1",
+        network_transaction_id="10000000001",
+        url="http://shop.test/callback",
+        profile=Profile.TRANS,
+        body='{"trans_ref":"T1"}',
+        signature="5ca1ab1e",
+        created_at=NOW,
+    )
+    return plain._replace(**fields)
+
+
+def checkout(checkout_id: str = "P1", **fields: Any) -> Checkout:
+    plain = Checkout(
+        id=checkout_id,
+        service_id=SERVICE,
+        network_transaction_id="10000000001",
+        landing_page="http://shop.test/thanks",
+        asks_for_card=False,
+        expires_at=after(minutes=15),
+    )
+    return plain._replace(**fields)
+
+
+def job(subject: str = "10000000001", due_at: datetime = NOW, **fields: Any) -> Job:
+    return Job(due_at, JobKind.SETTLE, SERVICE, subject)._replace(**fields)
+
+
+def posting(amount: Decimal | str = "500", **fields: Any) -> Posting:
+    plain = Posting(SERVICE, Account.SMS, Decimal(amount), "opening", "", NOW)
+    return plain._replace(**fields)
+
+
+def message(processing_id: str = "M1", **fields: Any) -> Message:
+    plain = Message(
+        processing_id=processing_id,
+        batch_id=None,
+        service_id=SERVICE,
+        customer_number="233244000001",
+        message="Your code is 1234",
+        sender_id="Shop",
+        encoding="GSM",
+        char_count=17,
+        page_count=1,
+        status=SmsStatus.ACKNOWLEDGED,
+        created_at=NOW,
+    )
+    return plain._replace(**fields)
+
+
+def delivery(body: str = "{}", **fields: Any) -> InboxMessage:
+    plain = InboxMessage(NOW, "POST", (("content-type", "application/json"),), body, "valid")
+    return plain._replace(**fields)

@@ -1,0 +1,112 @@
+"""Rules about the code itself, read from its syntax trees."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "sandbox_sim"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# The only modules that may ask what time it is, or draw random numbers.
+DOORS = {PACKAGE / "adapters" / "clock.py", PACKAGE / "adapters" / "ids.py"}
+FORBIDDEN_MODULES = {"time", "random", "secrets", "uuid"}
+FORBIDDEN_CALLS = {
+    "asyncio.sleep",
+    "asyncio.timeout",
+    "asyncio.timeout_at",
+    "asyncio.wait_for",
+    "datetime.now",
+    "datetime.utcnow",
+    "datetime.today",
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "date.today",
+    "datetime.date.today",
+    "os.urandom",
+    "loop.time",
+    "loop.call_later",
+    "loop.call_at",
+}
+
+
+def name_of(module: Path) -> str:
+    return str(module.relative_to(PACKAGE.parent))
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` of an expression that is one; a call in between stands as its function's name."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{dotted(value)}.{attr}"
+        case ast.Call(func=function):
+            return (
+                dotted(function).removeprefix("asyncio.get_running_").removeprefix("asyncio.get_")
+            )
+        case _:
+            return "?"
+
+
+def uses_of_time_and_chance(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (n.name for n in names if n.name.split(".")[0] in FORBIDDEN_MODULES)
+            case ast.ImportFrom(module=str(module), names=names):
+                if module.split(".")[0] in FORBIDDEN_MODULES:
+                    yield module
+                yield from (
+                    f"{module}.{n.name}" for n in names if f"{module}.{n.name}" in FORBIDDEN_CALLS
+                )
+            case ast.Attribute() if dotted(node) in FORBIDDEN_CALLS:
+                yield dotted(node)
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m not in DOORS], ids=name_of)
+def test_only_the_clock_knows_the_time_and_only_ids_draw_lots(module: Path) -> None:
+    assert list(uses_of_time_and_chance(ast.parse(module.read_text("utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import time",
+        "import random as r",
+        "from secrets import token_hex",
+        "from uuid import uuid4",
+        "datetime.now(UTC)",
+        "date.today()",
+        "asyncio.sleep(1)",
+        "from asyncio import sleep",
+        "asyncio.get_running_loop().call_later(1, f)",
+        "clock = datetime.utcnow",
+    ],
+)
+def test_the_rule_would_notice(code: str) -> None:
+    assert len(list(uses_of_time_and_chance(ast.parse(code)))) == 1
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_file_can_be_read_in_one_sitting(module: Path) -> None:
+    assert len(module.read_text("utf-8").splitlines()) < 400
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_file_says_first_what_it_is(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_text("utf-8")))
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    """It is imported by everyone who has the pytest plugin installed."""
+    code = "import sys, sandbox_sim; print(*sys.modules)"
+    result = subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    heavy = {"aiohttp", "pydantic", "pydantic_settings", "click", "cachetools", "yarl"}
+    assert heavy.isdisjoint(result.stdout.split())

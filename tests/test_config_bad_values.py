@@ -1,0 +1,150 @@
+"""Every setting, given a bad value, stops the start with a sentence that names it."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.config import Settings
+from tests.complaints import complaint
+
+# Of every setting a bad value, as TOML, and words of the sentence that says so.
+BAD: dict[str, tuple[str, str]] = {
+    "host": ("5", "must be a valid string"),
+    "port": ("65536", "must be less than or equal to 65535"),
+    "base_path": ('"/a b"', "must be a path such as /gateway/v1"),
+    "public_url": ('"gateway.example"', "must be an address such as https://gateway.example"),
+    "store": ('"mongodb:"', "must be 'memory:'"),
+    "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
+    "log_format": ('"xml"', "must be 'text' or 'json'"),
+    "tls_terminated": ('"perhaps"', "must be a valid boolean"),
+    "control_token": ("5", "must be a valid string"),
+    "max_body_bytes": ("0", "must be greater than or equal to 1"),
+    "sandbox_reject_status": ("199", "must be greater than or equal to 200"),
+    "rate_limit_per_minute": ("0", "must be greater than 0"),
+    "rate_limit_burst": ("0", "must be greater than or equal to 1"),
+    "allowed_prefixes": ('["0244", "244"]', "must be the first digits of a local number"),
+    "allowed_numbers": ('["233244000001"]', "must be a local number of ten digits"),
+    "match_network": ('"maybe"', "must be a valid boolean"),
+    "accept_international": ("[]", "must be a valid boolean"),
+    "duplicates": ('"ignore"', "must be 'accept' or 'reject'"),
+    "settle_delay_ms": ("-1", "must be greater than or equal to 0"),
+    "test_cards": ('{ "4111111111111111" = "AMX" }', "must be 'VIS' or 'MAS'"),
+    "sandbox_card_entry": ('"x"', "must be a valid boolean"),
+    "card_auto_complete_ms": ("0.5", "must be a valid integer"),
+    "balances": ('"real"', "must be 'fixed' or 'live'"),
+    "sms_initial_units": ("-1", "must be greater than or equal to 0"),
+    "sms_transition_ms": ('"soon"', "must be a valid integer"),
+    "approved_senders": ('"Shop"', "must be a valid list"),
+    "callback_profile": (
+        '"xml"',
+        "must be 'trans', 'trans_bare', 'flat', 'event' or 'superset'",
+    ),
+    "callback_profiles": ('{ "*" = "xml" }', "must be 'trans'"),
+    "sign_callbacks": ("2", "must be a valid boolean"),
+    "callback_attempts": ("0", "must be greater than or equal to 1"),
+    "callback_retry_interval_s": ("-0.1", "must be greater than or equal to 0"),
+    "callback_timeout_s": ("0", "must be greater than 0"),
+    "credentials": ("[]", "should have at least 1 item"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "sandbox_sim.toml"
+
+
+class TestBadValues:
+    def test_the_table_has_every_setting(self) -> None:
+        assert set(BAD) == set(Settings.model_fields)
+
+    @pytest.mark.parametrize("name", BAD)
+    def test_of_the_file(self, file: Path, name: str) -> None:
+        text, words = BAD[name]
+        file.write_text(f"{name} = {text}\n", "utf-8")
+
+        sentence = complaint(file)
+
+        assert sentence.startswith(name)
+        assert f"(from {file}): " in sentence
+        assert words in sentence
+
+    @pytest.mark.parametrize("name", [n for n in BAD if n not in {"host", "control_token"}])
+    def test_of_the_environment_and_of_a_flag(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        text = BAD[name][0].strip('"').replace(" = ", ": ")
+
+        assert complaint(**{name: text}).startswith(name)
+        assert "(from flag)" in complaint(**{name: text}) or "(from a flag)" in complaint(
+            **{name: text}
+        )
+        monkeypatch.setenv(f"SANDBOX_SIM_{name.upper()}", text)
+        assert complaint().startswith(name)
+        assert "environment): " in complaint()
+
+    @pytest.mark.parametrize(
+        ("toml", "start"),
+        [
+            ('[[credentials]]\nclient_key = "a"\n', "credentials[0].secret_key (from "),
+            (
+                '[[credentials]]\nclient_key = "a:b"\nsecret_key = "c"\n',
+                "credentials[0].client_key (from ",
+            ),
+            (
+                '[[credentials]]\nclient_key = ""\nsecret_key = "c"\n',
+                "credentials[0].client_key (from ",
+            ),
+            (
+                '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\nmode = "X"\n',
+                "credentials[0].mode (from ",
+            ),
+            (
+                '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\nsecret = "c"\n',
+                "credentials[0].secret (from ",
+            ),
+            (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials: each "),
+            ('allowed_numbers = ["0244000001", "1"]', "allowed_numbers[1] (from "),
+            ('test_cards = { "41" = "VIS" }', "test_cards"),
+        ],
+    )
+    @pytest.mark.decision("D2")
+    def test_the_place_within_a_list_or_table_is_named(
+        self, file: Path, toml: str, start: str
+    ) -> None:
+        file.write_text(toml, "utf-8")
+
+        assert complaint(file).startswith(start)
+
+    def test_all_of_them_are_told_at_once(self, file: Path) -> None:
+        file.write_text("port = -1\ncallback_attempts = 0\n", "utf-8")
+
+        lines = complaint(file, settle_delay_ms="-1").splitlines()
+
+        assert sorted(line.split()[0] for line in lines) == [
+            "callback_attempts",
+            "port",
+            "settle_delay_ms",
+        ]
+
+    def test_a_secret_is_not_repeated(self, file: Path) -> None:
+        file.write_text('[[credentials]]\nclient_key = 5\nsecret_key = "s3same"\n', "utf-8")
+
+        assert "s3same" not in complaint(file)
+        assert "s3same" not in complaint(credentials='[{"secret_key": "s3same"')
+
+    @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
+    @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])
+    def test_a_time_that_no_clock_can_show_is_refused(self, name: str, text: str) -> None:
+        assert complaint(**{name: text}).startswith(name)
+
+    @pytest.mark.parametrize(
+        "name", ["settle_delay_ms", "card_auto_complete_ms", "sms_transition_ms"]
+    )
+    def test_a_delay_beyond_the_calendar_is_refused(self, name: str) -> None:
+        assert complaint(**{name: str(10**18)}).startswith(name)

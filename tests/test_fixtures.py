@@ -1,0 +1,169 @@
+"""`fixtures/` is true: its configurations load, and its samples are what the gateway does."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sandbox_sim.cli import main
+from sandbox_sim.config import Settings, load as load_settings
+from sandbox_sim.domain.callbacks import Profile
+from sandbox_sim.domain.codes import CATALOGUE
+from tests.conftest import StartSandbox
+from tests.samples import FIXTURES, Placeholders, Sample, load
+
+FILES = sorted((FIXTURES / "samples").glob("*.json"))
+OPERATIONS = {
+    "00": "any",
+    "01": "collection",
+    "02": "card",
+    "03": "deposit",
+    "04": "payout",
+    "05": "bill",
+    "06": "airtime",
+    "07": "status",
+    "08": "balance",
+    "09": "sms",
+    "10": "bulk",
+    "11": "history",
+    "12": "sms-balance",
+}
+
+
+def holding(file: Path) -> object:
+    """A file as a parameter, marked with its endpoint and with the rules that answer in it."""
+    sample = load(file)
+    rules = {exchange.rule for exchange in (sample, sample.afterwards) if exchange}
+    decisions = {rule for rule in rules if rule.startswith("D")}
+    number = int(file.name[:2])
+    endpoint = {f"endpoint.{number}"} if number else set()
+    marks = [
+        pytest.mark.spec(*sorted(rules - decisions | endpoint)),
+        pytest.mark.decision(*sorted(decisions)),
+    ]
+    return pytest.param(sample, id=file.stem, marks=[mark for mark in marks if mark.args])
+
+
+@pytest.mark.parametrize("sample", [holding(file) for file in FILES])
+async def test_a_sample_is_what_the_gateway_does(
+    start_sandbox: StartSandbox, sample: Sample
+) -> None:
+    sandbox = await start_sandbox(**sample.settings)
+    values = Placeholders(sandbox.url)
+
+    answer = await sandbox.post(sample.path, values.fill(sample.request), **sample.headers)
+
+    values.expect(sample.answer, answer.body)
+    assert (answer.status, answer.rule) == (sample.status, sample.rule)
+
+    if sample.afterwards:
+        then = sample.afterwards
+        await sandbox.advance(milliseconds=then.advance_ms)
+        later = await sandbox.post(then.path, values.fill(then.request), **sample.headers)
+        values.expect(then.answer, later.body)
+        assert (later.status, later.rule) == (then.status, then.rule)
+
+    await sandbox.advance(hours=1)
+    deliveries = await sandbox.inbox("samples")
+    assert len(deliveries) == (sample.callback is not None)
+    if sample.callback is not None:
+        values.expect(sample.callback, deliveries[0]["json"])
+        assert deliveries[0]["signature"] == "valid"
+
+
+TRANSACTION = {"id": "<network_transaction_id>", "fee": 10.0, "at": "<timestamp>"}
+HAPPENED = {"id": "10000000001", "fee": 10.0, "at": "2026-01-01T09:00:00.000Z"}
+
+
+def test_placeholders_stand_for_values_of_their_shape() -> None:
+    values = Placeholders("http://127.0.0.1:9")
+
+    values.expect(TRANSACTION, HAPPENED)
+
+    asked = {"url": "<url>/x", "id": "<network_transaction_id>", "to": ["1", "<2 times more>"]}
+    assert values.fill(asked) == {
+        "url": "http://127.0.0.1:9/x",
+        "id": "10000000001",
+        "to": ["1", "1", "1"],
+    }
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        pytest.param({**HAPPENED, "id": "1000000001"}, id="another shape"),
+        pytest.param({**HAPPENED, "id": 10000000001}, id="a number for a string"),
+        pytest.param({**HAPPENED, "id": "10000000002"}, id="another value than before"),
+        pytest.param({**HAPPENED, "fee": 10}, id="an integer for a float"),
+        pytest.param({**HAPPENED, "more": None}, id="one more key"),
+        pytest.param({"id": HAPPENED["id"], "fee": 10.0}, id="one key less"),
+        pytest.param(dict(reversed(HAPPENED.items())), id="another order of keys"),
+        pytest.param([HAPPENED], id="an array"),
+    ],
+)
+def test_a_difference_would_be_noticed(happened: object) -> None:
+    values = Placeholders("http://127.0.0.1:9")
+    values.expect(TRANSACTION, HAPPENED)
+
+    with pytest.raises(AssertionError, match="the gateway says"):
+        values.expect(TRANSACTION, happened)
+
+
+def test_numbered_placeholders_are_other_values() -> None:
+    values = Placeholders("http://127.0.0.1:9")
+    values.expect(TRANSACTION, HAPPENED)
+
+    with pytest.raises(AssertionError):
+        values.expect({"at": "<timestamp 2>"}, {"at": HAPPENED["at"]})
+
+
+def test_a_sample_is_named_after_its_operation() -> None:
+    """<nn>-<operation>-<case>.json, nn as the interface numbers its endpoints."""
+    for file in FILES:
+        assert file.stem.startswith(f"{file.stem[:2]}-{OPERATIONS[file.stem[:2]]}-")
+
+
+def test_every_operation_has_a_sample() -> None:
+    assert {file.stem[:2] for file in FILES} == set(OPERATIONS)
+
+
+def test_every_code_but_the_servers_own_fault_has_a_sample() -> None:
+    samples = [load(file) for file in FILES]
+    answers = [sample.answer for sample in samples]
+    answers += [sample.afterwards.answer for sample in samples if sample.afterwards]
+
+    assert {answer["response_code"] for answer in answers} == set(CATALOGUE) - {"500"}
+
+
+def test_every_callback_profile_has_a_sample() -> None:
+    samples = map(load, FILES)
+    profiles = {s.settings["callback_profile"] for s in samples if "callback_profile" in s.settings}
+
+    assert profiles == set(Profile)
+
+
+@pytest.fixture
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONFIG", *Settings.model_fields):
+        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+
+
+@pytest.mark.usefixtures("_no_environment")
+def test_the_commented_configuration_is_what_config_init_prints() -> None:
+    printed = CliRunner().invoke(main, ["config", "init", "-"]).stdout_bytes
+
+    assert (FIXTURES / "sandbox_sim.toml").read_bytes() == printed, (
+        "the settings have changed; write the file anew with: "
+        ".venv/bin/sandbox-sim config init - > fixtures/sandbox_sim.toml"
+    )
+
+
+@pytest.mark.usefixtures("_no_environment")
+def test_the_example_configuration_loads() -> None:
+    settings = load_settings(FIXTURES / "examples.toml").settings
+
+    shop, payroll = settings.clients().values()
+    assert (shop.may_use(101), shop.may_use(201)) == (True, False)
+    assert (payroll.may_use(101), payroll.may_use(201)) == (False, True)
+    assert (shop.callback_profile, payroll.callback_profile) == (Profile.FLAT, Profile.TRANS_BARE)
+    assert settings.accept_international

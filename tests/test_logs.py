@@ -1,0 +1,271 @@
+"""The log: one line a record, why a request was refused, and nothing in it that is secret."""
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sandbox_sim import logs
+from sandbox_sim.logs import JsonFormatter, TextFormatter
+from tests.conftest import Sandbox, StartSandbox, basic
+
+NOISE = "a\nb\r\x1b[31mred\x00\x7f\x85c"
+
+
+def record(message: str, *values: object, **extra: Any) -> logging.LogRecord:
+    made = logging.LogRecord("sandbox_sim.requests", logging.INFO, "", 0, message, values, None)
+    made.__dict__.update(extra)
+    return made
+
+
+class TestText:
+    def test_control_characters_are_shown_and_not_obeyed(self) -> None:
+        line = TextFormatter().format(record("transaction %s", NOISE))
+
+        assert line.endswith(r"transaction a\x0ab\x0d\x1b[31mred\x00\x7f\x85c")
+        assert line.isprintable()
+
+    @pytest.mark.parametrize(
+        "sent", ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+    )
+    def test_nobody_can_write_a_line_of_his_own(self, sent: str) -> None:
+        forged = f"T1{sent}12:00:00 INFO    make_payment: 202"
+
+        line = TextFormatter().format(record("transaction %s", forged))
+
+        assert len(line.splitlines()) == 1
+
+    def test_other_writing_stays_as_it_is(self) -> None:
+        assert TextFormatter().format(record("Ɛyɛ, 你好, 🙂")).endswith("Ɛyɛ, 你好, 🙂")
+
+
+class TestJson:
+    def test_a_record_is_an_object_with_its_facts(self) -> None:
+        facts = {"code": "019", "rule": "sandbox.1", "service_id": 55, "transaction_id": None}
+
+        line = JsonFormatter().format(record("refused", facts=facts))
+
+        document = json.loads(line)
+        assert document.pop("at")
+        assert document == {
+            "level": "info",
+            "logger": "sandbox_sim.requests",
+            "message": "refused",
+            **facts,
+        }
+
+    def test_it_is_one_line_whatever_was_sent_in(self) -> None:
+        line = JsonFormatter().format(record("transaction %s", NOISE))
+
+        assert "\n" not in line
+        assert json.loads(line)["message"] == f"transaction {NOISE}"
+
+    def test_a_traceback_is_a_field(self) -> None:
+        try:
+            int("ours")
+        except ValueError:
+            made = record("a job failed", exc_info=sys.exc_info())
+
+        assert (
+            "ValueError: invalid literal" in json.loads(JsonFormatter().format(made))["traceback"]
+        )
+
+
+class TestConfigure:
+    @pytest.fixture(autouse=True)
+    def _as_before(self) -> Iterator[None]:
+        root, ours = logging.getLogger(), logging.getLogger("sandbox_sim")
+        before = root.handlers[:], root.level, ours.level
+        yield
+        root.handlers[:], root.level = before[:2]
+        ours.setLevel(before[2])
+
+    @pytest.mark.parametrize(
+        ("level", "said"),
+        [
+            ("debug", ["debug", "info", "warning", "error"]),
+            ("info", ["info", "warning", "error"]),
+            ("warning", ["warning", "error"]),
+            ("error", ["error"]),
+        ],
+    )
+    def test_the_level_is_ours_and_the_stream_is_stderr(
+        self, capsys: pytest.CaptureFixture[str], level: str, said: list[str]
+    ) -> None:
+        logs.configure(level, "text")
+        for each in ("debug", "info", "warning", "error"):
+            getattr(logging.getLogger("sandbox_sim.jobs"), each)("this is %s", each)
+
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert [line.split()[-1] for line in err.splitlines()] == said
+
+    def test_of_others_only_warnings_are_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+        logs.configure("debug", "text")
+        logging.getLogger("asyncio").info("chatter")
+        logging.getLogger("asyncio").warning("trouble")
+
+        assert capsys.readouterr().err.splitlines()[-1].endswith("trouble")
+
+    def test_json_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
+        logs.configure("info", "json")
+        logging.getLogger("sandbox_sim.jobs").info("one")
+        logging.getLogger("sandbox_sim.jobs").info("two")
+
+        lines = capsys.readouterr().err.splitlines()
+        assert [json.loads(line)["message"] for line in lines] == ["one", "two"]
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What is logged at info and above, as by default."""
+    caplog.set_level("INFO", logger="sandbox_sim.requests")
+    return caplog
+
+
+class TestRequests:
+    async def test_a_rejection_is_one_line_with_the_why(
+        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    ) -> None:
+        answer = await sandbox.collect(customer_number="0240000000")
+
+        (line,) = told.records
+        message = line.getMessage()
+        assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
+        for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
+            assert fact in message
+        assert "customer_number is not allowlisted" in message
+        facts = getattr(line, "facts", {})
+        assert facts["request_id"] == answer.headers["X-Sandbox-Request-Id"]
+        assert (facts["code"], facts["rule"], facts["service_id"]) == ("019", "sandbox.1", 55)
+        assert "customer_number is not allowlisted" in facts["why"]
+
+    @pytest.mark.parametrize(
+        ("fields", "words"),
+        [
+            ({"amount": "10"}, "amount must be a number"),
+            ({"customer_number": "0244000009"}, "last digit 9 is a simulated decline"),
+            ({"amount": 10000.01}, "amount is above 10000"),
+            ({"trans_type": "XYZ"}, "trans_type must be one of"),
+        ],
+    )
+    async def test_it_says_why(
+        self,
+        sandbox: Sandbox,
+        told: pytest.LogCaptureFixture,
+        fields: dict[str, Any],
+        words: str,
+    ) -> None:
+        await sandbox.collect(**fields)
+
+        (line,) = told.records
+        assert words in line.getMessage()
+
+    async def test_strangers_are_told_of_too(
+        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    ) -> None:
+        await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
+
+        (line,) = told.records
+        assert "100" in line.getMessage()
+        assert "the secret key is not its own" in line.getMessage()
+        assert "s3same" not in line.getMessage()
+
+    async def test_what_was_accepted_is_told_at_debug_only(
+        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    ) -> None:
+        await sandbox.collect()
+        await sandbox.balance()
+        assert told.records == []
+
+        told.set_level("DEBUG", logger="sandbox_sim.requests")
+        await sandbox.balance()
+
+        (line,) = told.records
+        assert line.levelno == logging.DEBUG
+        assert "rule sandbox.9" in line.getMessage()
+
+    @pytest.mark.decision("D14")
+    async def test_a_repeated_id_is_a_warning_worth_a_line(
+        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    ) -> None:
+        await sandbox.collect()
+        await sandbox.collect()
+
+        (line,) = told.records
+        assert "the service has used this transaction_id before" in line.getMessage()
+
+
+CARD = "4111111111111111"
+STRAY = "4000056655665556"  # a card that sandbox does not know
+
+
+class TestSecrets:
+    """No secret key, no card number, whatever is sent and wherever it is put."""
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {},
+            {"customer_number": STRAY},
+            {"customer_number": CARD, "nw": "MAS"},
+            {"customer_number": int(CARD)},
+            {"customer_number": f" {CARD}"},
+            {"customer_number": CARD, "amount": -1},
+            {"customer_number": CARD, "nw": CARD},
+            {"customer_number": CARD, "landing_page": CARD},
+            {"customer_number": CARD, "payment_option": CARD},
+            {"customer_number": CARD, "trans_type": "MTC"},
+            {"customer_number": CARD, "trans_type": CARD},
+            {"customer_number": CARD, "amount": CARD},
+            {"customer_number": CARD, "request_time": CARD},
+        ],
+    )
+    async def test_a_card_number_is_never_told(
+        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture, fields: dict[str, Any]
+    ) -> None:
+        caplog.set_level("DEBUG", logger="sandbox_sim")
+
+        await sandbox.card(**fields)
+        await sandbox.advance(seconds=5)
+
+        assert caplog.records
+        for line in caplog.records:
+            for formatter in (TextFormatter(), JsonFormatter()):
+                assert CARD not in formatter.format(line)
+                assert STRAY not in formatter.format(line)
+
+    async def test_a_card_that_is_entered_on_the_page_is_not_told(
+        self, start_sandbox: StartSandbox, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("DEBUG", logger="sandbox_sim")
+        sandbox = await start_sandbox(sandbox_card_entry=True)
+        answer = await sandbox.card(nw="CRD", customer_number=None)
+        for number in (STRAY, CARD):
+            form = {"choice": "pay", "card_number": number}
+            await sandbox.session.post(
+                answer.body["redirect_url"], data=form, allow_redirects=False
+            )
+        await sandbox.advance(seconds=5)
+
+        assert caplog.records
+        assert CARD not in caplog.text
+        assert STRAY not in caplog.text
+
+    async def test_secret_keys_are_never_told(
+        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("DEBUG", logger="sandbox_sim")
+
+        await sandbox.collect()
+        await sandbox.collect(amount=0)
+        await sandbox.post("/make_payment", {}, Authorization=basic(secret_key="wrong"))
+        await sandbox.post("/make_payment", {}, **{"User-Agent": " "})
+        await sandbox.advance(seconds=5)
+
+        assert len(caplog.records) >= 4
+        for secret in ("sandbox_secret", basic().split()[1], basic(secret_key="wrong").split()[1]):
+            assert secret not in caplog.text

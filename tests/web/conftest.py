@@ -1,0 +1,125 @@
+"""A merchant's server on a real socket, for tests that look at callbacks to the byte."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.domain.callbacks import Callback
+from tests.conftest import Sandbox
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A callback as it arrived; `raw` is its body, byte for byte."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.raw)
+        return parsed
+
+    @property
+    def signature(self) -> str | None:
+        return self.headers.get("X-Service-Signature")
+
+
+async def _thanks(_request: web.Request) -> web.StreamResponse:
+    return web.Response(text="thanks")
+
+
+@dataclass
+class Receiver:
+    """Keeps what it is sent, and answers 200 unless `answer` is set to something else."""
+
+    url: str = ""
+    deliveries: list[Delivery] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = _thanks
+
+    async def receive(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        self.deliveries.append(Delivery(request.method, request.path_qs, request.headers, raw))
+        self.arrived.set()
+        return await self.answer(request)
+
+    @property
+    def delivery(self) -> Delivery:
+        """The only one."""
+        (only,) = self.deliveries
+        return only
+
+    async def arrival(self) -> None:
+        """Return when the first one is there; five seconds are for ever."""
+        async with asyncio.timeout(5):
+            await self.arrived.wait()
+
+    def answer_in_turn(self, *statuses: int) -> None:
+        """Answer with these HTTP statuses, one a delivery."""
+        left = iter(statuses)
+
+        async def next_one(_request: web.Request) -> web.StreamResponse:
+            return web.Response(status=next(left))
+
+        self.answer = next_one
+
+    def hang(self) -> asyncio.Event:
+        """Take callbacks, and answer none of them before the event is set."""
+        go_on = asyncio.Event()
+
+        async def wait(_request: web.Request) -> web.StreamResponse:
+            await go_on.wait()
+            return web.Response()
+
+        self.answer = wait
+        return go_on
+
+
+StartReceiver = Callable[[], Awaitable[Receiver]]
+
+
+@pytest.fixture
+async def start_receiver() -> AsyncIterator[StartReceiver]:
+    """Start a receiver on a free port."""
+    runners: list[web.AppRunner] = []
+
+    async def start() -> Receiver:
+        receiver = Receiver()
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", receiver.receive)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+        runners.append(runner)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/callbacks"
+        return receiver
+
+    yield start
+    for runner in runners:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def receiver(start_receiver: StartReceiver) -> Receiver:
+    """One receiver."""
+    return await start_receiver()
+
+
+async def kept_callbacks(sandbox: Sandbox) -> Sequence[Callback]:
+    """What the gateway keeps of the callbacks of service 55, oldest first."""
+    newest_first = await sandbox.gateway.store.run(lambda unit: unit.callbacks(55))
+    return list(reversed(newest_first))
+
+
+async def kept_callback(sandbox: Sandbox) -> Callback:
+    """The only one of them."""
+    (callback,) = await kept_callbacks(sandbox)
+    return callback

@@ -1,0 +1,160 @@
+"""8. Account balance: the interface's figures, or balances that move."""
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+
+OPENING = {
+    "payout_balance": 10000,
+    "collection_balance": 100000,
+    "sms_balance": 500,
+    "airtime_balance": 1000,
+}
+OPENING_OF_NINE = {
+    "payout_balance": 5.0,
+    "collection_balance": 10.0,
+    "sms_balance": 0,
+    "airtime_balance": 1.0,
+}
+
+
+@pytest.mark.spec("service.6", "endpoint.8", "sandbox.9")
+@pytest.mark.decision("D8", "D21", "D22")
+@pytest.mark.parametrize(
+    ("service_id", "figures"),
+    [(1, OPENING), (55, OPENING), (90, OPENING), (9, OPENING_OF_NINE), (1239, OPENING_OF_NINE)],
+)
+async def test_the_last_digit_of_the_service_decides_the_figures(
+    sandbox: Sandbox, service_id: int, figures: dict[str, float]
+) -> None:
+    answer = await sandbox.balance(service_id)
+
+    assert answer.status == 200
+    assert answer.body == {
+        "response_code": "000",
+        "response_message": "Success",
+        "response_data": figures,
+    }
+
+
+@pytest.mark.spec("sandbox.9")
+@pytest.mark.decision("D21", "D22")
+async def test_the_figures_stay_whatever_is_collected_paid_or_sent(sandbox: Sandbox) -> None:
+    await sandbox.collect(transaction_id="collected")
+    await sandbox.card(transaction_id="by card")
+    await sandbox.deposit(transaction_id="deposited")
+    await sandbox.payout(transaction_id="paid out", amount=10000)
+    await sandbox.airtime(transaction_id="airtime", amount=10000)
+    await sandbox.bill(transaction_id="bill", amount=10000)
+    await sandbox.sms()
+    await sandbox.advance(seconds=10)
+
+    assert (await sandbox.balance()).data == OPENING
+
+
+@pytest.mark.decision("D21")
+@pytest.mark.parametrize(
+    ("operation", "moved"),
+    [
+        ("collect", {"collection_balance": 100010.5}),
+        ("card", {"collection_balance": 100010.5}),
+        ("deposit", {"payout_balance": 10010.5}),
+        ("payout", {"payout_balance": 9989.5}),
+        ("bill", {"payout_balance": 9989.5}),
+        ("airtime", {"airtime_balance": 989.5}),
+    ],
+)
+async def test_live_balances_move_with_each_payment(
+    start_sandbox: StartSandbox, operation: str, moved: dict[str, float]
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+    assert (await sandbox.balance()).data == OPENING
+
+    await getattr(sandbox, operation)(amount=10.5)
+    await sandbox.advance(seconds=3)
+
+    assert (await sandbox.balance()).data == OPENING | moved
+    assert (await sandbox.balance(56)).data == OPENING
+
+
+@pytest.mark.decision("D21", "D22")
+async def test_live_balances_report_the_sms_units_that_are_left(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+
+    await sandbox.sms()
+
+    assert (await sandbox.balance()).data == OPENING | {"sms_balance": 499}
+
+
+@pytest.mark.decision("D21")
+@pytest.mark.parametrize("operation", ["collect", "deposit", "payout", "airtime"])
+@pytest.mark.parametrize("customer_number", ["0244000009", "0540010000"])
+async def test_live_balances_do_not_move_with_what_is_rejected(
+    start_sandbox: StartSandbox, operation: str, customer_number: str
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+
+    await getattr(sandbox, operation)(customer_number=customer_number)
+    await sandbox.advance(seconds=3)
+
+    assert (await sandbox.balance()).data == OPENING
+
+
+@pytest.mark.decision("D21")
+async def test_money_is_collected_when_the_payment_succeeds_and_not_before(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+    await sandbox.collect(amount=100)
+
+    await sandbox.advance(milliseconds=999)
+    assert (await sandbox.balance()).data == OPENING
+
+    await sandbox.advance(milliseconds=1)
+    assert (await sandbox.balance()).data == OPENING | {"collection_balance": 100100}
+
+
+@pytest.mark.spec("endpoint.4")
+@pytest.mark.decision("D13", "D21")
+async def test_a_payout_is_held_against_what_the_last_one_left(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+
+    assert (await sandbox.payout(transaction_id="T1", amount=6000)).code == "202"
+    assert (await sandbox.payout(transaction_id="T2", amount=4000.01)).code == "402"
+    assert (await sandbox.payout(transaction_id="T3", amount=4000)).code == "202"
+
+    await sandbox.deposit(transaction_id="T4", amount=50)
+    await sandbox.advance(seconds=1)
+
+    assert (await sandbox.payout(transaction_id="T5", amount=50)).code == "202"
+    await sandbox.advance(seconds=1)
+    assert (await sandbox.balance()).data == OPENING | {"payout_balance": 0}
+
+
+@pytest.mark.decision("D21")
+async def test_amounts_add_up_without_the_errors_of_binary_fractions(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+
+    for number in range(3):
+        await sandbox.deposit(transaction_id=f"T{number}", amount=0.1)
+    await sandbox.advance(seconds=1)
+
+    assert (await sandbox.balance()).data["payout_balance"] == 10000.3
+
+
+@pytest.mark.spec("endpoint.8")
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("request_time", [None, "", "yesterday", 1767258000])
+async def test_a_query_says_when_it_was_made(sandbox: Sandbox, request_time: object) -> None:
+    asked = {"service_id": 55, "request_time": request_time}
+
+    answer = await sandbox.post("/get_account_balance", asked)
+
+    assert (answer.status, answer.code) == (400, "400")
+    assert "request_time" in answer.message

@@ -1,0 +1,303 @@
+"""What is wrong with a body is said field by field: HTTP 400, code 400 (200 on the SMS paths)."""
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, Seen
+from tests.web.operations import OPERATIONS, PATHS
+from tests.web.wire import Answer, exchange, request_bytes
+
+MISTYPED_TEXT: list[object] = [None, 5, 1.5, True, [], ["MTN"], {}]
+BLANK: list[object] = ["", " ", "\t\n"]
+TEXT = [*MISTYPED_TEXT, *BLANK]
+WRONG: dict[str, list[object]] = {
+    "service_id": [None, "55", "", 55.5, 55.0, True, [], [55], {}],
+    "amount": [None, "10", "", True, False, 0, 0.0, -1, -0.01, [], {}],
+    "request_time": [
+        *TEXT,
+        *("now", "2026-01-01", "09:00", "2026-01-01T09:00:00", "2026-01-01 09", "01-01-2026 09:00"),
+        *("2026-13-01 09:00", "2026-02-30 09:00", "2026-01-01 24:00", "2026-01-01 09:60"),
+        *("2026-01-01 09:00:60", "2026-01-01  09:00", "2026-01-01 09:00Z", "2026-1-1 9:00"),
+        *(" 2026-01-01 09:00", "2026-01-01 09:00\n", "1767258000", 1767258000),
+    ],
+    **{
+        name: [
+            *TEXT,
+            *("shop", "shop.example/callbacks", "/callbacks", "//shop.example", "http://"),
+            *("http:///callbacks", "ftp://shop.example", "javascript:alert(1)", "mailto:a@b.c"),
+            *("http://shop.example:port/", "http://[::1/", "http://shop example/", "http:shop"),
+        ]
+        for name in ("callback_url", "landing_page")
+    },
+    "trans_type": [*TEXT, "XXX", "ctm", " CTM"],
+    "nw": [*TEXT, "ZZZ", "mtn", "MTN "],
+    "payment_option": [*TEXT, "XXX", "mom"],
+    "currency_code": [*TEXT, "XXX", "ghs"],
+    "currency_val": [None, True, [], {}, *BLANK],
+    "recipients": [],
+    "msg_body": MISTYPED_TEXT,
+    "sender_id": MISTYPED_TEXT[1:],
+}
+OPTIONAL = {"nickname", "sender_id", "recipients"}
+
+
+def wrong_values() -> Iterator[Any]:
+    for name, operation in OPERATIONS.items():
+        if name == "history":
+            continue  # all but service_id are filters; test_sms_history has them
+        for field in operation.body:
+            values = WRONG.get(field, TEXT)
+            for value in values[1:] if field == "nickname" else values:
+                yield pytest.param(name, field, value, id=f"{name}-{field}-{value!r}")
+
+
+def assert_bad(answer: Seen | Answer, path: str, *fields: str) -> None:
+    assert answer.status == (200 if path.startswith("/sms/") else 400)
+    assert answer.code == "400"
+    assert set(answer.body) == {"response_code", "response_message"}
+    for field in fields:
+        assert field in answer.body["response_message"]
+
+
+@pytest.mark.spec("endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4", "endpoint.5")
+@pytest.mark.spec("endpoint.6", "endpoint.7", "endpoint.8", "endpoint.9", "endpoint.10")
+@pytest.mark.spec("endpoint.11", "endpoint.12")
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_a_well_formed_body_is_no_bad_request(sandbox: Sandbox, name: str) -> None:
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(operation.path, operation.body)
+
+    assert answer.code == operation.code
+
+
+@pytest.mark.spec("codes")
+@pytest.mark.decision("D5", "D6")
+@pytest.mark.parametrize(("name", "field", "value"), [*wrong_values()])
+async def test_a_blank_or_mistyped_field_is_named(
+    sandbox: Sandbox, name: str, field: str, value: object
+) -> None:
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(operation.path, {**operation.body, field: value})
+
+    assert_bad(answer, operation.path, field)
+
+
+@pytest.mark.spec("codes", "errors")
+@pytest.mark.decision("D5", "D6")
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        (name, field)
+        for name, operation in OPERATIONS.items()
+        for field in operation.body
+        if field not in OPTIONAL and (name != "history" or field == "service_id")
+    ],
+)
+async def test_a_missing_field_is_named(sandbox: Sandbox, name: str, field: str) -> None:
+    operation = OPERATIONS[name]
+    body = {key: value for key, value in operation.body.items() if key != field}
+
+    assert_bad(await sandbox.post(operation.path, body), operation.path, field)
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "0e5", "-0"])
+@pytest.mark.parametrize("name", ["collection", "card", "payout", "bill", "airtime"])
+async def test_an_amount_is_a_number_above_0(sandbox: Sandbox, name: str, number: str) -> None:
+    operation = OPERATIONS[name]
+    body = json.dumps(operation.body).replace(" 10.5,", f" {number},").encode()
+
+    answer = await exchange(sandbox, request_bytes(operation.path, body))
+
+    assert_bad(answer, operation.path)
+
+
+@pytest.mark.spec("endpoint.1")
+@pytest.mark.parametrize(
+    "request_time",
+    [
+        *("2026-01-31 09:30", "2026-01-31 09:30:00", "2026-01-31T09:30:00Z", "2024-02-29 23:59:59"),
+        *("2026-01-31T09:30:00.123Z", "2026-01-31T09:30:00.123456Z", "2019-12-31T00:00:00Z"),
+    ],
+)
+async def test_every_form_of_request_time_is_taken(sandbox: Sandbox, request_time: str) -> None:
+    assert (await sandbox.collect(request_time=request_time)).code == "202"
+
+
+@pytest.mark.spec("endpoint.1")
+@pytest.mark.parametrize(
+    "callback_url",
+    [
+        "http://shop.example",
+        "https://shop.example/callbacks?order=1&x=%20#top",
+        "http://127.0.0.1:9/",
+        "http://[::1]:9/callbacks",
+        "https://user:secret@shop.example:8443/wc-api/gateway",
+        "HTTP://SHOP.EXAMPLE/Callbacks",
+        "http://bücher.example/rückruf",
+    ],
+)
+async def test_any_web_address_may_be_called_back(sandbox: Sandbox, callback_url: str) -> None:
+    assert (await sandbox.collect(callback_url=callback_url)).code == "202"
+
+
+LISTED = {
+    ("CTM", "MOM", "MTN"),
+    ("CTM", "CRD", "VIS"),
+    ("CTM", "CRM", "VIS"),
+    ("DTTW", "MOM", "MTN"),
+    ("MTC", "MOM", "MTN"),
+    ("MTC", "BNK", "ECO"),
+    ("MTC", "CRD", "VIS"),
+}
+
+
+@pytest.mark.spec("endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4", "sandbox.6")
+@pytest.mark.decision("D5", "D20")
+async def test_make_payment_takes_the_listed_combinations_only(sandbox: Sandbox) -> None:
+    async def is_taken(trans_type: str, option: str, nw: str) -> bool:
+        body = {"trans_type": trans_type, "payment_option": option, "nw": nw}
+        answer = await sandbox.post("/make_payment", {**OPERATIONS["card"].body, **body})
+        assert (answer.status == 400) == (answer.code == "400")
+        return answer.status != 400
+
+    taken = {
+        combination
+        for combination in product(
+            ["CTM", "DTTW", "MTC", "BLP", "ATP"],
+            ["MOM", "CRD", "CRM", "BNK", "BLP", "ATP"],
+            ["MTN", "VIS", "CRD", "ECO", "ECG", "ZZZ"],
+        )
+        if await is_taken(*combination)
+    }
+
+    assert taken == LISTED
+
+
+@pytest.mark.spec("endpoint.5", "endpoint.6")
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("bill", {"trans_type": "CTM"}),
+        ("bill", {"trans_type": "ATP"}),
+        ("bill", {"nw": "MTN"}),
+        ("bill", {"nw": "ECO"}),
+        ("bill", {"payment_option": "XXX"}),
+        ("airtime", {"trans_type": "CTM"}),
+        ("airtime", {"trans_type": "BLP"}),
+        ("airtime", {"nw": "VIS"}),
+        ("airtime", {"nw": "ECG"}),
+    ],
+)
+async def test_bills_and_airtime_take_their_own_words_only(
+    sandbox: Sandbox, name: str, fields: dict[str, str]
+) -> None:
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(operation.path, {**operation.body, **fields})
+
+    assert_bad(answer, operation.path, *fields)
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("collection", {"amount": "10", "nw": "ZZZ", "callback_url": "shop"}),
+        ("collection", {"trans_type": "XXX", "amount": 0, "reference": " "}),
+        ("collection", {"payment_option": "XXX", "service_id": "55"}),
+        ("payout", {"payment_option": "XXX", "customer_number": " "}),
+        ("card", {"nw": "MTN", "landing_page": "thanks", "currency_code": "XXX"}),
+        ("bill", {"account_number": 5, "request_time": "now", "nw": "MTN"}),
+        ("airtime", {"customer_number": None, "amount": True}),
+        ("balance", {"service_id": True, "request_time": ""}),
+        ("sms", {"service_id": "55", "customer_number": 5, "msg_body": []}),
+        ("history", {"page": 0, "limit": "x", "status": "X", "start_date": "1", "end_date": "2"}),
+    ],
+)
+async def test_every_wrong_field_is_named(
+    sandbox: Sandbox, name: str, fields: dict[str, object]
+) -> None:
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(operation.path, {**operation.body, **fields})
+
+    assert_bad(answer, operation.path, *fields)
+    right = set(operation.body) - set(fields) - {"trans_type", "nw", "payment_option"}
+    assert not [field for field in right if field in answer.message]
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b" ", b"{", b"{}}", b"{} {}", b"{'service_id': 55}", b'{"service_id": 55,}'),
+        *(b"null", b"true", b"55", b'"text"', b"[]", b"[{}]", b"service_id=55", b"<xml/>"),
+        *(b"\xff\xfe", b'{"service_id": "\xff"}', '{"service_id": 55}'.encode("utf-16")),
+        *(b'{"service_id": "\\ud800"}', b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000),
+        b'{"service_id": ' + b"9" * 10_000 + b"}",
+    ],
+    ids=lambda body: repr(body[:24]),
+)
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_body_must_be_a_json_object(sandbox: Sandbox, path: str, body: bytes) -> None:
+    assert_bad(await exchange(sandbox, request_bytes(path, body)), path)
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("currency_val", ["10.50", "GHS 10.50", 10, 10.5, 0])
+@pytest.mark.parametrize("name", ["collection", "card", "deposit", "payout"])
+async def test_currency_val_may_be_a_number(
+    sandbox: Sandbox, name: str, currency_val: object
+) -> None:
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(operation.path, {**operation.body, "currency_val": currency_val})
+
+    assert answer.code == operation.code
+
+
+@pytest.mark.decision("D5")
+async def test_nan_is_no_json(sandbox: Sandbox) -> None:
+    answer = await sandbox.card(currency_val=float("nan"))
+
+    assert_bad(answer, "/make_payment", "currency_val")
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_unknown_fields_are_ignored(sandbox: Sandbox, name: str) -> None:
+    operation = OPERATIONS[name]
+    extra = {"service": 1, "Amount": "x", "": None, "nested": {"amount": [{}]}}
+
+    assert (await sandbox.post(operation.path, {**extra, **operation.body})).code == operation.code
+
+
+@pytest.mark.spec("endpoint.2")
+@pytest.mark.decision("D17")
+async def test_a_card_needs_its_currency_and_no_nickname(sandbox: Sandbox) -> None:
+    assert (await sandbox.card(nickname=None)).code == "000"
+    answer = await sandbox.card(currency_code=None, currency_val=None)
+    assert_bad(answer, "/make_payment", "currency_code", "currency_val")
+
+
+@pytest.mark.decision("D5", "D17")
+@pytest.mark.parametrize("name", ["collection", "card", "deposit", "payout"])
+async def test_sandbox_does_without_a_nickname(sandbox: Sandbox, name: str) -> None:
+    operation = OPERATIONS[name]
+    body = {key: value for key, value in operation.body.items() if key != "nickname"}
+
+    assert (await sandbox.post(operation.path, body)).code == operation.code
+
+
+@pytest.mark.decision("D5")
+async def test_a_bad_request_leaves_no_transaction(sandbox: Sandbox) -> None:
+    assert (await sandbox.collect(amount="10")).code == "400"
+    assert (await sandbox.status()).code == "027"

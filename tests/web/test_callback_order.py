@@ -1,0 +1,158 @@
+"""When callbacks leave: after the status, after the answer, and nobody waits for another (D16)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import ClientSession, web
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.web.server import GatewayRunner
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.conftest import Receiver, StartReceiver
+
+
+@dataclass
+class HeldAnswer:
+    """The first answer with HTTP 202: not written out before `released` is set."""
+
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@pytest.fixture
+async def held_answer(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HeldAnswer]:
+    held = HeldAnswer()
+    write_eof = web.Response.write_eof
+
+    async def wait_and_write(response: web.Response, data: bytes = b"") -> None:
+        if response.status == 202 and not held.reached.is_set():
+            held.reached.set()
+            await held.released.wait()
+        await write_eof(response, data)
+
+    monkeypatch.setattr(web.Response, "write_eof", wait_and_write)
+    yield held
+    held.released.set()
+
+
+def refs(receiver: Receiver) -> list[str]:
+    return [delivery.body["trans_ref"] for delivery in receiver.deliveries]
+
+
+@pytest.mark.spec("states.transactions")
+@pytest.mark.decision("D16")
+@pytest.mark.parametrize("operation", ["collect", "card", "deposit", "payout", "bill", "airtime"])
+@pytest.mark.parametrize("settle_delay_ms", [0, 1000])
+async def test_a_receiver_that_asks_for_the_status_sees_000(
+    start_sandbox: StartSandbox, receiver: Receiver, operation: str, settle_delay_ms: int
+) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=settle_delay_ms)
+    seen: list[str] = []
+
+    async def ask(_request: web.Request) -> web.StreamResponse:
+        seen.append((await sandbox.status()).data["status"])
+        return web.Response()
+
+    receiver.answer = ask
+    await getattr(sandbox, operation)(callback_url=receiver.url)
+    await sandbox.advance(seconds=3)
+
+    assert seen == ["000"]
+
+
+@pytest.mark.decision("D16")
+async def test_a_receiver_may_start_the_next_payment_before_it_answers(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    async def pay_out(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/first"):
+            url = f"{receiver.url}/second"
+            assert (await sandbox.payout(transaction_id="T2", callback_url=url)).code == "202"
+        return web.Response()
+
+    receiver.answer = pay_out
+    await sandbox.collect(callback_url=f"{receiver.url}/first")
+    await sandbox.advance(seconds=2)
+
+    assert refs(receiver) == ["T1", "T2"]
+
+
+@pytest.mark.decision("D16")
+async def test_no_callback_leaves_before_its_answer_is_written(
+    start_sandbox: StartSandbox, receiver: Receiver, held_answer: HeldAnswer
+) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    held = asyncio.create_task(sandbox.collect(transaction_id="held", callback_url=receiver.url))
+    await held_answer.reached.wait()
+
+    # The other payment comes later, so its callback tells that the first one had its chance.
+    await sandbox.collect(transaction_id="other", callback_url=receiver.url)
+    await receiver.arrival()
+    assert refs(receiver) == ["other"]
+
+    held_answer.released.set()
+    assert (await held).code == "202"
+    await sandbox.advance(seconds=0)
+    assert refs(receiver) == ["other", "held"]
+
+
+@pytest.mark.decision("D16")
+async def test_a_client_that_went_away_does_not_keep_its_callback_back(
+    start_sandbox: StartSandbox, receiver: Receiver, held_answer: HeldAnswer
+) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    impatient = asyncio.create_task(sandbox.collect(callback_url=receiver.url))
+    await held_answer.reached.wait()
+
+    impatient.cancel()
+    await asyncio.wait({impatient})
+    held_answer.released.set()
+    await receiver.arrival()
+
+    assert refs(receiver) == ["T1"]
+
+
+@pytest.mark.decision("D16")
+async def test_a_receiver_that_hangs_delays_neither_other_receivers_nor_answers(
+    sandbox: Sandbox, start_receiver: StartReceiver
+) -> None:
+    hanging, prompt = await start_receiver(), await start_receiver()
+    go_on = hanging.hang()
+    for number in range(40):
+        await sandbox.collect(transaction_id=f"H{number}", callback_url=hanging.url)
+    await sandbox.collect(callback_url=prompt.url)
+    clock = asyncio.create_task(sandbox.advance(seconds=1))
+
+    await prompt.arrival()
+    assert refs(prompt) == ["T1"]
+    assert not clock.done()
+    assert (await sandbox.status("H0")).data["status"] == "000"
+    assert (await sandbox.collect(transaction_id="T2", callback_url=prompt.url)).code == "202"
+
+    go_on.set()
+    await clock
+    assert sorted(refs(hanging)) == sorted(f"H{number}" for number in range(40))
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize("turns", range(8))
+async def test_stopping_does_not_wait_for_a_callback_to_an_inbox_of_our_own(turns: int) -> None:
+    """`turns` of the event loop: how far the callback has come when the gateway stops."""
+    gateway = build(Settings(settle_delay_ms=0), clock=VirtualClock())
+    runner = GatewayRunner(gateway.app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with ClientSession() as session:
+        sandbox = Sandbox(f"http://127.0.0.1:{runner.addresses[0][1]}", gateway, session)
+        await sandbox.collect()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        stopping = asyncio.create_task(runner.cleanup())
+        done, _ = await asyncio.wait({stopping}, timeout=2)
+        await stopping
+
+    assert done

@@ -1,0 +1,287 @@
+"""Callbacks: what is in them (D27, D28), and for whom."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.conftest import Receiver, kept_callbacks
+
+TRANS = {
+    "trans_ref": "T1",
+    "trans_id": "<network id>",
+    "trans_status": "000/SUCCESS",
+    "message": "SUCCESSFUL",
+    "customer_number": "233244000001",
+    "nw": "MTN",
+    "payment_mode": "MOM",
+    "amount": "10.5",
+}
+FLAT = {
+    "transaction_id": "T1",
+    "status": "000",
+    "status_desc": "Transaction Successful",
+    "network_transaction_id": "<network id>",
+    "message": "SUCCESSFUL",
+    "amount": 10.5,
+    "currency_code": "GHS",
+    "customer_number": "233244000001",
+    "reference": "Order 1",
+    "timestamp": "2026-01-01T09:00:01.000Z",
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "trans": TRANS,
+    "trans_bare": TRANS | {"trans_status": "000"},
+    "flat": FLAT,
+    "event": {
+        "event_type": "payment_success",
+        "transaction_id": "T1",
+        "order_id": "Order 1",
+        "status": "000",
+        "status_desc": "Transaction Successful",
+        "network_transaction_id": "<network id>",
+        "amount": 10.5,
+        "currency_code": "GHS",
+        "customer_number": "233244000001",
+        "reference": "Order 1",
+        "timestamp": "2026-01-01T09:00:01.000Z",
+    },
+    "superset": FLAT | TRANS | {"trans_status": "000"},
+}
+
+
+def profile_of(body: dict[str, Any]) -> str:
+    """Which of the five a body is, told by its fields."""
+    (name,) = [
+        name
+        for name, example in BODIES.items()
+        if body.keys() == example.keys()
+        and ("/" in body.get("trans_status", "")) == ("/" in example.get("trans_status", ""))
+    ]
+    return name
+
+
+@pytest.mark.spec("service.8")
+@pytest.mark.decision("D18", "D27", "D28")
+@pytest.mark.parametrize("profile", BODIES)
+async def test_each_profile_has_its_body(start_sandbox: StartSandbox, profile: str) -> None:
+    sandbox = await start_sandbox(callback_profile=profile)
+    await sandbox.collect()
+    network_id = (await sandbox.status()).data["network_transaction_id"]
+
+    await sandbox.advance(seconds=1)
+
+    expected = {
+        name: network_id if value == "<network id>" else value
+        for name, value in BODIES[profile].items()
+    }
+    assert await sandbox.callback() == expected
+
+
+@pytest.mark.spec("service.8", "delivery.6")
+@pytest.mark.decision("D28")
+@pytest.mark.parametrize(
+    ("operation", "fields", "payment_mode", "nw", "customer_number"),
+    [
+        ("collect", {}, "MOM", "MTN", "233244000001"),
+        ("deposit", {}, "MOM", "MTN", "233244000001"),
+        ("payout", {}, "MOM", "MTN", "233244000001"),
+        ("airtime", {}, "ATP", "MTN", "233244000001"),
+        ("airtime", {"payment_option": "MOM"}, "MOM", "MTN", "233244000001"),
+        ("bill", {}, "BLP", "ECG", "200000000001"),
+        ("bill", {"payment_option": "BLP"}, "BLP", "ECG", "200000000001"),
+        ("bill", {"payment_option": "MOM"}, "MOM", "ECG", "200000000001"),
+        ("card", {}, "CRD", "VIS", "411111******1111"),
+        ("card", {"payment_option": "CRM"}, "CRM", "VIS", "411111******1111"),
+    ],
+)
+async def test_each_operation_tells_its_mode_its_network_and_its_party(
+    sandbox: Sandbox,
+    operation: str,
+    fields: dict[str, str],
+    payment_mode: str,
+    nw: str,
+    customer_number: str,
+) -> None:
+    await getattr(sandbox, operation)(**fields)
+    await sandbox.advance(seconds=3)
+
+    callback = await sandbox.callback()
+    assert callback["payment_mode"] == payment_mode
+    assert callback["nw"] == nw
+    assert callback["customer_number"] == customer_number
+    assert callback["trans_status"] == "000/SUCCESS"
+
+
+@pytest.mark.spec("delivery.6")
+@pytest.mark.decision("D28", "D31")
+@pytest.mark.parametrize(
+    ("profile", "cancelled"),
+    [
+        ("trans", {"trans_status": "003/CANCELLED", "message": "CANCELLED"}),
+        ("trans_bare", {"trans_status": "003", "message": "CANCELLED"}),
+        ("flat", {"status": "003", "status_desc": "Transaction Cancelled"}),
+        ("event", {"event_type": "payment_cancelled", "status": "003"}),
+        ("superset", {"trans_status": "003", "status": "003", "message": "CANCELLED"}),
+    ],
+)
+async def test_each_profile_tells_a_cancelled_card_payment(
+    start_sandbox: StartSandbox, profile: str, cancelled: dict[str, str]
+) -> None:
+    sandbox = await start_sandbox(callback_profile=profile)
+    page = (await sandbox.card()).body["redirect_url"]
+    async with sandbox.session.post(page, data={"choice": "cancel"}):
+        await sandbox.advance(seconds=0)
+
+    assert cancelled.items() <= (await sandbox.callback()).items()
+
+
+@pytest.mark.spec("service.8")
+async def test_a_callback_is_a_json_post_to_exactly_the_callback_url(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    await sandbox.collect(callback_url=f"{receiver.url}/pay?shop=7&key=a%2Bb%20c")
+    await sandbox.advance(seconds=1)
+
+    assert receiver.delivery.method == "POST"
+    assert receiver.delivery.path == "/callbacks/pay?shop=7&key=a%2Bb%20c"
+    assert receiver.delivery.headers["Content-Type"] == "application/json"
+    assert receiver.delivery.body["trans_ref"] == "T1"
+
+
+@pytest.mark.decision("D28")
+@pytest.mark.parametrize(
+    ("literal", "text", "number"),
+    [
+        ("10.50", "10.5", 10.5),
+        ("10.5", "10.5", 10.5),
+        ("10.0", "10", 10),
+        ("10000", "10000", 10000),
+        ("1e4", "10000", 10000),
+        ("100", "100", 100),
+        ("0.1", "0.1", 0.1),
+        ("0.00001", "0.00001", 0.00001),
+        ("1234.56", "1234.56", 1234.56),
+    ],
+)
+async def test_amounts_are_the_shortest_plain_decimal(
+    start_sandbox: StartSandbox, literal: str, text: str, number: float
+) -> None:
+    sandbox = await start_sandbox(callback_profiles={"*/flat": "flat", "*/event": "event"})
+    for name in ("trans", "flat", "event"):
+        body = sandbox.payment(amount=77777, callback_url=sandbox.inbox_url(name))
+        raw = json.dumps(body).replace("77777", literal)
+        url = f"{sandbox.url}/make_payment"
+        async with sandbox.session.post(url, data=raw, headers=sandbox.headers) as response:
+            assert response.status == 202
+    await sandbox.advance(seconds=1)
+
+    assert (await sandbox.callback("trans"))["amount"] == text
+    for name in ("flat", "event"):
+        amount = (await sandbox.callback(name))["amount"]
+        assert amount == number
+        assert not isinstance(amount, str)
+
+
+@pytest.mark.decision("D28")
+async def test_a_given_currency_is_told_and_the_reference_is_the_order(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(callback_profile="event")
+    await sandbox.collect(currency_code="USD", currency_val="10.50", reference="wc_42 · Ɛdwoa")
+    await sandbox.advance(seconds=1)
+
+    body = await sandbox.callback()
+    assert body["currency_code"] == "USD"
+    assert body["order_id"] == body["reference"] == "wc_42 · Ɛdwoa"
+
+
+@pytest.mark.decision("D27")
+async def test_the_storefront_path_gets_events_out_of_the_box(sandbox: Sandbox) -> None:
+    await sandbox.collect(callback_url=sandbox.inbox_url("wc-api") + "/?wc-api=gateway")
+    await sandbox.collect(callback_url="http://shop.example:1/wc-api/gateway/")
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+
+    profiles = {
+        callback.url: profile_of(json.loads(callback.body))
+        for callback in await kept_callbacks(sandbox)
+    }
+    assert profiles["http://shop.example:1/wc-api/gateway/"] == "event"
+    assert profiles[sandbox.inbox_url("orders")] == "trans"
+
+
+@pytest.mark.decision("D27")
+async def test_the_table_of_addresses_goes_before_the_profile_of_the_server(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(
+        callback_profile="superset",
+        callback_profiles={"*/inbox/a*": "flat", "*/inbox/ab": "event", "*[xy]": "trans_bare"},
+    )
+    for name in ("a", "ab", "bx", "other"):
+        await sandbox.collect(callback_url=sandbox.inbox_url(name))
+    await sandbox.advance(seconds=1)
+
+    assert profile_of(await sandbox.callback("a")) == "flat"
+    assert profile_of(await sandbox.callback("ab")) == "flat"
+    assert profile_of(await sandbox.callback("bx")) == "trans_bare"
+    assert profile_of(await sandbox.callback("other")) == "superset"
+
+
+@pytest.mark.decision("D27")
+async def test_a_credential_set_may_have_its_own_profile_below_that_table(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(
+        callback_profile="flat",
+        callback_profiles={"*/shop": "event"},
+        credentials=[
+            {"client_key": "sandbox_key", "secret_key": "sandbox_secret"},
+            {"client_key": "k2", "secret_key": "s2", "callback_profile": "trans_bare"},
+        ],
+    )
+    await sandbox.collect(callback_url=sandbox.inbox_url("first"))
+    sandbox.headers["Authorization"] = basic("k2", "s2")
+    for name in ("second", "shop"):
+        await sandbox.collect(callback_url=sandbox.inbox_url(name))
+    await sandbox.advance(seconds=1)
+
+    assert profile_of(await sandbox.callback("first")) == "flat"
+    assert profile_of(await sandbox.callback("second")) == "trans_bare"
+    assert profile_of(await sandbox.callback("shop")) == "event"
+
+
+@pytest.mark.spec("sandbox.3", "sandbox.6", "sandbox.7")
+@pytest.mark.decision("D16", "D31")
+@pytest.mark.parametrize(
+    ("operation", "fields", "code"),
+    [
+        ("collect", {"customer_number": "0244000009"}, "015"),
+        ("collect", {"customer_number": "0540010000"}, "019"),
+        ("collect", {"amount": 10000.01}, "016"),
+        ("airtime", {"customer_number": "0244000009"}, "015"),
+        ("airtime", {"customer_number": "0540010000"}, "019"),
+        ("airtime", {"amount": 10000.01}, "016"),
+        ("deposit", {"customer_number": "0244000009"}, "015"),
+        ("deposit", {"customer_number": "0540010000"}, "019"),
+        ("payout", {"customer_number": "0244000009"}, "015"),
+        ("payout", {"customer_number": "0540010000"}, "019"),
+        ("payout", {"amount": 10000.01}, "402"),
+        ("bill", {"account_number": "200000000009"}, "015"),
+        ("bill", {"account_number": "201000000001"}, "019"),
+        ("bill", {"amount": 10000.01}, "016"),
+        ("card", {"customer_number": "4111111111111112"}, "019"),
+        ("card", {"amount": 10000.01}, "016"),
+    ],
+)
+async def test_what_is_declined_or_rejected_has_no_callback(
+    sandbox: Sandbox, operation: str, fields: dict[str, Any], code: str
+) -> None:
+    answer = await getattr(sandbox, operation)(**fields)
+    await sandbox.advance(hours=1)
+
+    assert answer.code == code
+    assert await kept_callbacks(sandbox) == []
+    assert await sandbox.inbox() == []

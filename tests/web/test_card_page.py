@@ -1,0 +1,175 @@
+"""2. The hosted card page: opened, decided, gone."""
+
+import pytest
+
+from tests.conftest import Sandbox
+from tests.web.conftest import kept_callbacks
+from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
+
+
+@pytest.mark.spec("endpoint.2", "sandbox.6")
+@pytest.mark.decision("D20")
+async def test_the_page_offers_to_pay_to_fail_and_to_cancel(sandbox: Sandbox) -> None:
+    code, html = await look(sandbox, await redirect(sandbox))
+
+    assert code == 200
+    for choice in ("pay", "fail", "cancel"):
+        assert f'value="{choice}"' in html
+    assert "GHS 10.5" in html
+
+
+@pytest.mark.decision("D20")
+async def test_once_opened_the_page_waits_for_a_decision(sandbox: Sandbox) -> None:
+    await look(sandbox, await redirect(sandbox))
+
+    await sandbox.advance(minutes=14)
+
+    assert await status(sandbox) == "002"
+    assert await sandbox.inbox() == []
+
+
+@pytest.mark.decision("D20")
+async def test_a_head_request_does_not_open_the_page(sandbox: Sandbox) -> None:
+    async with sandbox.session.head(await redirect(sandbox)) as response:
+        assert response.status == 200
+
+    await sandbox.advance(seconds=3)
+
+    assert await status(sandbox) == "000"
+
+
+@pytest.mark.spec("endpoint.2", "sandbox.6")
+@pytest.mark.decision("D20")
+async def test_paying_sends_the_browser_to_the_landing_page_and_a_callback(
+    sandbox: Sandbox,
+) -> None:
+    page = await redirect(sandbox)
+    await look(sandbox, page)
+
+    answer = await choose(sandbox, page, "pay")
+    await sandbox.advance(seconds=0)
+
+    assert answer.status == 303
+    assert answer.headers["Location"] == LANDING_PAGE
+    assert await status(sandbox) == "000"
+    assert (await sandbox.callback())["trans_status"] == "000/SUCCESS"
+
+
+@pytest.mark.decision("D20", "D31")
+async def test_failing_leaves_001_and_sends_no_callback(sandbox: Sandbox) -> None:
+    page = await redirect(sandbox)
+    await look(sandbox, page)
+
+    answer = await choose(sandbox, page, "fail")
+    await sandbox.advance(minutes=10)
+
+    assert answer.status == 200
+    record = (await sandbox.status()).data
+    assert (record["status"], record["message"]) == ("001", "FAILED")
+    assert await kept_callbacks(sandbox) == []
+
+
+@pytest.mark.spec("states.transactions")
+@pytest.mark.decision("D8", "D20", "D28", "D31")
+async def test_cancelling_leaves_003_and_sends_a_callback(sandbox: Sandbox) -> None:
+    page = await redirect(sandbox)
+    await look(sandbox, page)
+
+    answer = await choose(sandbox, page, "cancel")
+    await sandbox.advance(seconds=0)
+
+    assert answer.status == 200
+    record = (await sandbox.status()).data
+    assert (record["status"], record["message"]) == ("003", "CANCELLED")
+    assert record["status_desc"] == "Transaction Cancelled"
+    callback = await sandbox.callback()
+    assert (callback["trans_status"], callback["message"]) == ("003/CANCELLED", "CANCELLED")
+
+
+@pytest.mark.decision("D20")
+@pytest.mark.parametrize("first", ["pay", "fail", "cancel"])
+@pytest.mark.parametrize("second", ["pay", "fail", "cancel"])
+async def test_a_second_decision_changes_nothing(sandbox: Sandbox, first: str, second: str) -> None:
+    page = await redirect(sandbox)
+    await choose(sandbox, page, first)
+    await sandbox.advance(seconds=0)
+    decided, sent = await status(sandbox), await sandbox.inbox()
+
+    answer = await choose(sandbox, page, second)
+    await sandbox.advance(seconds=10)
+
+    assert await status(sandbox) == decided
+    assert await sandbox.inbox() == sent
+    assert answer.status == (303 if (first, second) == ("pay", "pay") else 200)
+
+
+@pytest.mark.decision("D20")
+async def test_a_payment_that_completed_by_itself_cannot_be_cancelled(sandbox: Sandbox) -> None:
+    page = await redirect(sandbox)
+    await sandbox.advance(seconds=3)
+
+    await choose(sandbox, page, "cancel")
+    code, html = await look(sandbox, page)
+
+    assert code == 200
+    assert "Transaction Successful" in html
+    assert 'value="pay"' not in html
+    assert await status(sandbox) == "000"
+
+
+@pytest.mark.decision("D20")
+@pytest.mark.parametrize("form", [{}, {"choice": "steal"}])
+async def test_a_form_without_a_choice_decides_nothing(
+    sandbox: Sandbox, form: dict[str, str]
+) -> None:
+    page = await redirect(sandbox)
+    await look(sandbox, page)
+
+    async with sandbox.session.post(page, data=form) as response:
+        assert response.status == 400
+    assert await status(sandbox) == "002"
+
+
+@pytest.mark.decision("D14", "D20")
+async def test_a_page_decides_its_own_payment_even_when_its_id_was_taken_over(
+    sandbox: Sandbox,
+) -> None:
+    page = await redirect(sandbox, amount=1)
+    await look(sandbox, page)
+    await sandbox.collect(amount=2)
+
+    await choose(sandbox, page, "pay")
+    await sandbox.advance(seconds=0)
+
+    assert await status(sandbox) == "002"
+    assert (await sandbox.callback())["amount"] == "1"
+
+
+@pytest.mark.decision("D15", "D20")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_page_is_gone_with_its_transaction(sandbox: Sandbox, method: str) -> None:
+    page = await redirect(sandbox)
+    await look(sandbox, page)
+    await sandbox.advance(minutes=15)
+
+    async with sandbox.session.request(method, page, data={"choice": "pay"}) as response:
+        assert response.status == 404
+    await sandbox.advance(seconds=10)
+    assert await sandbox.inbox() == []
+
+
+@pytest.mark.decision("D20")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_an_unknown_page_is_not_found(sandbox: Sandbox, method: str) -> None:
+    page = f"{sandbox.url}/_sandbox/pay/guess"
+
+    async with sandbox.session.request(method, page, data={"choice": "pay"}) as response:
+        assert response.status == 404
+
+
+@pytest.mark.decision("D20")
+async def test_what_the_client_wrote_is_no_markup(sandbox: Sandbox) -> None:
+    _, html = await look(sandbox, await redirect(sandbox, reference="<b>&amp;"))
+
+    assert "<b>" not in html
+    assert "&lt;b&gt;&amp;amp;" in html

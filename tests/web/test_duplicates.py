@@ -1,0 +1,135 @@
+"""A `transaction_id` used again (D14): the newer replaces the older, or is turned away."""
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+
+
+async def network_id(sandbox: Sandbox, transaction_id: str = "T1") -> str:
+    return str((await sandbox.status(transaction_id)).data["network_transaction_id"])
+
+
+@pytest.mark.decision("D14")
+async def test_the_newer_transaction_takes_over_the_id(sandbox: Sandbox) -> None:
+    await sandbox.collect(amount=1)
+    older = await network_id(sandbox)
+    await sandbox.advance(seconds=1)
+
+    answer = await sandbox.collect(amount=2)
+
+    assert (answer.status, answer.code) == (202, "202")
+    record = (await sandbox.status()).data
+    assert record["status"] == "002"
+    assert record["network_transaction_id"] != older
+
+
+@pytest.mark.decision("D14", "D18")
+async def test_the_callbacks_of_both_go_out(sandbox: Sandbox) -> None:
+    await sandbox.collect(amount=1)
+    older = await network_id(sandbox)
+    await sandbox.advance(milliseconds=500)
+    await sandbox.collect(amount=2)
+    newer = await network_id(sandbox)
+
+    await sandbox.advance(seconds=2)
+
+    bodies = [message["json"] for message in await sandbox.inbox()]
+    assert [(body["trans_ref"], body["amount"], body["trans_id"]) for body in bodies] == [
+        ("T1", "1", older),
+        ("T1", "2", newer),
+    ]
+
+
+@pytest.mark.decision("D14")
+async def test_a_decline_replaces_too_and_the_older_still_sends_its_callback(
+    sandbox: Sandbox,
+) -> None:
+    await sandbox.collect()
+    await sandbox.collect(customer_number="0244000009")
+
+    await sandbox.advance(seconds=1)
+
+    assert (await sandbox.status()).data["status"] == "001"
+    assert (await sandbox.callback())["customer_number"] == "233244000001"
+
+
+@pytest.mark.decision("D14", "D15")
+async def test_a_rejection_replaces_nothing(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    before = await network_id(sandbox)
+
+    await sandbox.collect(amount=10000.01)
+
+    assert await network_id(sandbox) == before
+
+
+@pytest.mark.decision("D14")
+async def test_another_kind_of_payment_takes_over_the_id_as_well(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.bill()
+
+    await sandbox.advance(seconds=1)
+
+    assert [message["json"]["payment_mode"] for message in await sandbox.inbox()] == ["MOM", "BLP"]
+
+
+@pytest.mark.decision("D7", "D14")
+async def test_with_reject_the_second_gets_219_and_the_first_stays(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect(amount=1)
+    first = await network_id(sandbox)
+
+    answer = await sandbox.collect(amount=2)
+    await sandbox.advance(seconds=1)
+
+    assert (answer.status, answer.code) == (200, "219")
+    assert await network_id(sandbox) == first
+    assert (await sandbox.callback())["amount"] == "1"
+
+
+@pytest.mark.decision("D14")
+@pytest.mark.parametrize("operation", ["collect", "card", "deposit", "payout", "bill", "airtime"])
+async def test_with_reject_an_id_is_unique_across_all_operations(
+    start_sandbox: StartSandbox, operation: str
+) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect()
+
+    answer = await getattr(sandbox, operation)()
+
+    assert answer.code == "219"
+
+
+@pytest.mark.decision("D14", "D15")
+async def test_with_reject_a_declined_transaction_has_used_its_id(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect(customer_number="0244000009")
+
+    assert (await sandbox.collect()).code == "219"
+
+
+@pytest.mark.decision("D14", "D15")
+async def test_with_reject_a_rejected_request_has_not(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect(customer_number="0540010000")
+
+    assert (await sandbox.collect()).code == "202"
+
+
+@pytest.mark.decision("D14")
+@pytest.mark.parametrize("duplicates", ["accept", "reject"])
+async def test_two_services_may_use_the_same_id(
+    start_sandbox: StartSandbox, duplicates: str
+) -> None:
+    sandbox = await start_sandbox(duplicates=duplicates)
+    await sandbox.collect(service_id=55, amount=1)
+
+    answer = await sandbox.collect(service_id=56, amount=2)
+    await sandbox.advance(seconds=1)
+
+    assert answer.code == "202"
+    assert [message["json"]["amount"] for message in await sandbox.inbox()] == ["1", "2"]

@@ -1,0 +1,242 @@
+"""Who may come in: credentials, User-Agent, rate, and the services of a credential set."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.operations import OPERATIONS, PATHS
+from tests.web.wire import Answer, exchange, request_bytes
+
+OTHER_SET = {"client_key": "other", "secret_key": "other_secret"}
+PRODUCTION_SET = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+STRANGERS = {
+    "no header": None,
+    "empty": "",
+    "no credentials": "Basic",
+    "blank credentials": "Basic  ",
+    "another scheme": "Bearer c2FuZGJveF9rZXk6c2FuZGJveF9zZWNyZXQ=",
+    "no scheme": "c2FuZGJveF9rZXk6c2FuZGJveF9zZWNyZXQ=",
+    "not base64": "Basic sandbox_key:sandbox_secret",
+    "base64 of no pair": "Basic c2FuZGJveF9rZXk=",
+    "wrong key": basic("someone", "sandbox_secret"),
+    "wrong secret": basic("sandbox_key", "guess"),
+    "half of the secret": basic("sandbox_key", "sandbox"),
+    "no secret": basic("sandbox_key", ""),
+    "swapped": basic("sandbox_secret", "sandbox_key"),
+    "blanks around": basic(" sandbox_key", "sandbox_secret "),
+    "upper case": basic("SANDBOX_KEY", "SANDBOX_SECRET"),
+    "not ascii": basic("sandbox_kéy", "sandbox_secret"),
+}
+
+
+async def ask(
+    sandbox: Sandbox,
+    authorization: str | None,
+    *headers: bytes,
+    body: bytes = b"{}",
+    method: str = "POST",
+    path: str = "/make_payment",
+) -> Answer:
+    """Ask with this Authorization and no User-Agent but what is in `headers`."""
+    lines = [] if authorization is None else [b"Authorization: " + authorization.encode()]
+    request = request_bytes(
+        path, body, *lines, *headers, method=method, credentials=False, agent=False
+    )
+    return await exchange(sandbox, request)
+
+
+@pytest.mark.spec("auth.1", "auth.4", "codes")
+@pytest.mark.decision("D2", "D3")
+@pytest.mark.parametrize("authorization", STRANGERS.values(), ids=STRANGERS)
+async def test_a_stranger_gets_401(sandbox: Sandbox, authorization: str | None) -> None:
+    answer = await ask(sandbox, authorization, b"User-Agent: tests")
+
+    assert answer.status == 401
+    assert answer.code == "100"
+    assert answer.body == {
+        "response_code": "100",
+        "response_message": "You are not allowed to use this service",
+    }
+
+
+@pytest.mark.spec("auth.4")
+@pytest.mark.decision("D3", "D9")
+@pytest.mark.parametrize("path", [*PATHS, "/", "/nobody", "/make_payment/", "/sms"])
+async def test_every_path_says_401_to_a_stranger(sandbox: Sandbox, path: str) -> None:
+    answer = await ask(sandbox, None, path=path)
+
+    assert (answer.status, answer.code) == (401, "100")
+
+
+@pytest.mark.decision("D3", "D9")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"headers": [b"User-Agent: "]},
+        {"method": "GET"},
+        {"method": "DELETE", "path": "/sms/send"},
+        {"body": b"not json"},
+        {"body": b"x" * 2000},
+        {"headers": [b"Content-Encoding: gzip"]},
+    ],
+    ids=["User-Agent", "method", "method of SMS", "JSON", "size", "encoding"],
+)
+async def test_authentication_comes_before_everything_else(
+    start_sandbox: StartSandbox, request_: dict[str, Any]
+) -> None:
+    sandbox = await start_sandbox(max_body_bytes=1000)
+    headers = request_.pop("headers", [])
+
+    answer = await ask(sandbox, basic("sandbox_key", "guess"), *headers, **request_)
+
+    assert (answer.status, answer.code) == (401, "100")
+
+
+@pytest.mark.spec("auth.2")
+@pytest.mark.decision("D4")
+@pytest.mark.parametrize("path", [*PATHS, "/nobody"])
+@pytest.mark.parametrize("header", [[], [b"User-Agent:"], [b"User-Agent:  \t "]])
+async def test_a_missing_or_blank_user_agent_gets_403(
+    sandbox: Sandbox, path: str, header: list[bytes]
+) -> None:
+    answer = await ask(sandbox, basic(), *header, path=path)
+
+    assert (answer.status, answer.code) == (403, "403")
+    assert "User-Agent" in answer.body["response_message"]
+
+
+@pytest.mark.spec("auth.3")
+@pytest.mark.decision("D2")
+@pytest.mark.parametrize("service_id", [1, 55, 999999999])
+async def test_out_of_the_box_one_sandbox_set_may_use_any_service(
+    sandbox: Sandbox, service_id: int
+) -> None:
+    assert (await sandbox.collect(service_id=service_id)).code == "202"
+
+
+@pytest.mark.spec("auth.1")
+@pytest.mark.decision("D2")
+@pytest.mark.parametrize(
+    ("client_key", "secret_key"),
+    [("shop", "s3cret"), ("shop", "with:colons:in"), ("boutique", "clé-secrète"), ("k", " ")],
+)
+async def test_configured_sets_replace_the_one_that_is_built_in(
+    start_sandbox: StartSandbox, client_key: str, secret_key: str
+) -> None:
+    sandbox = await start_sandbox(
+        credentials=[OTHER_SET, {"client_key": client_key, "secret_key": secret_key}]
+    )
+
+    async def code(*pair: str) -> str:
+        return (await sandbox.post("/make_payment", {}, Authorization=basic(*pair))).code
+
+    assert await code(client_key, secret_key) == "400"
+    assert await code("other", "other_secret") == "400"
+    assert await code(client_key, "other_secret") == "100"
+    assert await code("sandbox_key", "sandbox_secret") == "100"
+
+
+@pytest.mark.spec("codes")
+@pytest.mark.decision("D2", "D6")
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_a_set_may_use_its_own_services_only(start_sandbox: StartSandbox, name: str) -> None:
+    sandbox = await start_sandbox(credentials=[{**OTHER_SET, "service_ids": [55, 56]}])
+    operation = OPERATIONS[name]
+
+    async def ask_for(service_id: int) -> tuple[int, str]:
+        body = {**operation.body, "service_id": service_id}
+        answer = await sandbox.post(
+            operation.path, body, Authorization=basic("other", "other_secret")
+        )
+        return answer.status, answer.code
+
+    assert (await ask_for(55))[1] == operation.code
+    assert (await ask_for(56))[1] == operation.code
+    assert await ask_for(57) == (200 if operation.path.startswith("/sms/") else 403, "403")
+
+
+@pytest.mark.spec("auth.3")
+@pytest.mark.decision("D6", "D32")
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_production_credentials_get_403_from_a_sandbox_server(
+    start_sandbox: StartSandbox, name: str
+) -> None:
+    sandbox = await start_sandbox(credentials=[OTHER_SET, PRODUCTION_SET])
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(
+        operation.path, operation.body, Authorization=basic("live_key", "live_secret")
+    )
+
+    expected = 200 if operation.path.startswith("/sms/") else 403
+    assert (answer.status, answer.code) == (expected, "403")
+
+
+@pytest.mark.decision("D9")
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"service_id": 57, "amount": "10"}, "400"),
+        ({"service_id": 57, "customer_number": "0540010000"}, "403"),
+        ({"service_id": 57, "amount": 10001}, "403"),
+        ({"service_id": 57, "customer_number": "0244000009"}, "403"),
+    ],
+)
+async def test_the_service_is_checked_after_the_fields_and_before_the_rules(
+    start_sandbox: StartSandbox, fields: dict[str, Any], code: str
+) -> None:
+    sandbox = await start_sandbox(credentials=[{**OTHER_SET, "service_ids": [55]}])
+    sandbox.headers["Authorization"] = basic("other", "other_secret")
+
+    assert (await sandbox.collect(**fields)).code == code
+
+
+@pytest.mark.spec("codes")
+@pytest.mark.decision("D10")
+@pytest.mark.parametrize("path", ["/make_payment", "/sms/send", "/get_account_balance"])
+async def test_over_the_rate_comes_429_and_when_to_try_again(
+    start_sandbox: StartSandbox, path: str
+) -> None:
+    sandbox = await start_sandbox(rate_limit_per_minute=1, rate_limit_burst=2)
+
+    answers = [await sandbox.post(path, {}) for _ in range(3)]
+
+    assert [answer.code for answer in answers] == ["400", "400", "429"]
+    assert answers[2].status == 429
+    assert 0 < int(answers[2].headers["Retry-After"]) <= 60
+    assert "Retry-After" not in answers[0].headers
+
+
+@pytest.mark.decision("D10")
+async def test_no_rate_is_held_unless_it_is_set(sandbox: Sandbox) -> None:
+    assert {(await sandbox.post("/make_payment", {})).code for _ in range(200)} == {"400"}
+
+
+@pytest.mark.decision("D10")
+async def test_each_client_key_has_a_rate_of_its_own(start_sandbox: StartSandbox) -> None:
+    another = {"client_key": "another", "secret_key": "another_secret"}
+    sandbox = await start_sandbox(
+        credentials=[OTHER_SET, another], rate_limit_per_minute=1, rate_limit_burst=1
+    )
+
+    async def code(*pair: str) -> str:
+        return (await sandbox.post("/make_payment", {}, Authorization=basic(*pair))).code
+
+    assert await code("other", "other_secret") == "400"
+    assert await code("other", "other_secret") == "429"
+    assert await code("another", "another_secret") == "400"
+
+
+@pytest.mark.decision("D9", "D10")
+async def test_the_rate_comes_after_the_user_agent_and_before_the_body(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(rate_limit_per_minute=1, rate_limit_burst=1)
+    assert (await sandbox.collect()).code == "202"
+
+    assert (await sandbox.post("/make_payment", {}, Authorization="")).code == "100"
+    assert (await ask(sandbox, basic())).code == "403"
+    assert (await sandbox.post("/make_payment", {})).code == "429"
+    assert (await sandbox.collect()).code == "429"
+    assert (await sandbox.status()).code == "429"

@@ -1,0 +1,210 @@
+"""What is ours under /_sandbox: the built-in callback receiver, health and version."""
+
+from typing import Any
+
+import pytest
+
+from sandbox_sim import __version__
+from sandbox_sim.domain.callbacks import sign
+from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.web.wire import Answer, exchange, request_bytes, strict_json
+
+BODY = b'{"trans_ref": "T1"}'
+
+
+async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:
+    """Ask without credentials: what is under /_sandbox takes none of the gateway's."""
+    async with sandbox.session.request(
+        method, sandbox.url + path, data=body or None, headers=headers
+    ) as response:
+        return Seen(response.status, dict(response.headers), strict_json(await response.read()))
+
+
+async def messages(sandbox: Sandbox, name: str = "orders") -> list[dict[str, Any]]:
+    seen = await ask(sandbox, "GET", f"/_sandbox/inbox/{name}/messages")
+    assert seen.status == 200
+    found: list[dict[str, Any]] = seen.body["messages"]
+    return found
+
+
+def assert_error(answer: Seen | Answer, status: int) -> None:
+    """An error in the shape of the control API."""
+    assert answer.status == status
+    assert set(answer.body) == {"error"}
+    assert answer.body["error"]["code"]
+    assert answer.body["error"]["message"]
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "PUT", "PATCH", "OPTIONS"])
+async def test_an_inbox_takes_any_method(sandbox: Sandbox, method: str) -> None:
+    taken = await ask(sandbox, method, "/_sandbox/inbox/orders", BODY, **{"X-Shop": "1"})
+
+    assert taken.status == 200
+    (message,) = await messages(sandbox)
+    assert (message["method"], message["at"]) == (method, "2026-01-01T09:00:00.000Z")
+    assert (message["body"], message["json"]) == (BODY.decode(), {"trans_ref": "T1"})
+    assert message["headers"]["x-shop"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("signature", "verdict"),
+    [
+        (sign(BODY, "sandbox_secret"), "valid"),
+        (sign(BODY, "another_secret"), "invalid"),
+        (sign(BODY + b" ", "sandbox_secret"), "invalid"),
+        (sign(BODY, "sandbox_secret")[:-1], "invalid"),
+        ("nonsense", "invalid"),
+        (None, "missing"),
+        ("", "missing"),
+    ],
+)
+async def test_an_inbox_checks_the_signature(
+    sandbox: Sandbox, signature: str | None, verdict: str
+) -> None:
+    headers = {} if signature is None else {"X-Service-Signature": signature}
+
+    assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY, **headers)).status == 200
+
+    (message,) = await messages(sandbox)
+    assert message["signature"] == verdict
+
+
+async def test_a_signature_that_is_not_ascii_is_invalid(sandbox: Sandbox) -> None:
+    answer = await exchange(
+        sandbox,
+        request_bytes("/_sandbox/inbox/orders", BODY, b"X-Service-Signature: \xc3\xa9\xff"),
+    )
+
+    assert answer.status == 200
+    assert (await messages(sandbox))[0]["signature"] == "invalid"
+
+
+async def test_a_callback_of_ours_arrives_with_a_valid_signature(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+
+    (message,) = await messages(sandbox)
+    assert (message["method"], message["signature"]) == ("POST", "valid")
+    assert message["json"]["trans_ref"] == "T1"
+
+
+@pytest.mark.parametrize("secret", ["s3cret", "other_secret"])
+async def test_the_key_of_any_client_makes_a_valid_signature(
+    start_sandbox: StartSandbox, secret: str
+) -> None:
+    sandbox = await start_sandbox(
+        credentials=[
+            {"client_key": "shop", "secret_key": "s3cret"},
+            {"client_key": "other", "secret_key": "other_secret"},
+        ]
+    )
+    headers = {"X-Service-Signature": sign(BODY, secret)}
+    await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY, **headers)
+
+    assert (await messages(sandbox))[0]["signature"] == "valid"
+
+
+async def test_the_newest_message_comes_first(sandbox: Sandbox) -> None:
+    for number in range(3):
+        await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"%d" % number)
+
+    assert [message["json"] for message in await messages(sandbox)] == [2, 1, 0]
+
+
+async def test_inboxes_are_apart(sandbox: Sandbox) -> None:
+    await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
+
+    assert len(await messages(sandbox, "orders")) == 1
+    assert await messages(sandbox, "refunds") == []
+
+
+async def test_delete_clears_one_inbox(sandbox: Sandbox) -> None:
+    for name in ("orders", "orders", "refunds"):
+        await ask(sandbox, "POST", f"/_sandbox/inbox/{name}", BODY)
+
+    assert (await ask(sandbox, "DELETE", "/_sandbox/inbox/orders")).status == 200
+
+    assert await messages(sandbox, "orders") == []
+    assert len(await messages(sandbox, "refunds")) == 1
+    assert (await ask(sandbox, "DELETE", "/_sandbox/inbox/orders")).status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"plain text", b"{", b"\xff\xfe", b"NaN", b"[Infinity]", b"1e999", b"[-1e999]"),
+        *(b"[" * 50_000, b"9" * 5000, b'"\\ud800"'),
+    ],
+    ids=lambda body: repr(body[:16]),
+)
+async def test_an_inbox_takes_any_body_and_shows_it_as_json(sandbox: Sandbox, body: bytes) -> None:
+    assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", body)).status == 200
+
+    (message,) = await messages(sandbox)
+    assert message["body"] == body.decode("utf-8", "replace")
+    assert "json" in message
+
+
+@pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
+async def test_an_inbox_is_under_the_base_path_too(
+    start_sandbox: StartSandbox, prefix: str
+) -> None:
+    sandbox = await start_sandbox(base_path="/gateway/v1")
+
+    await ask(sandbox, "POST", f"{prefix}/_sandbox/inbox/orders", BODY)
+
+    assert len(await messages(sandbox)) == 1
+    assert (await ask(sandbox, "GET", f"{prefix}/_sandbox/livez")).status == 200
+
+
+@pytest.mark.parametrize("path", ["livez", "readyz", "version"])
+async def test_health_and_version_need_no_credentials(sandbox: Sandbox, path: str) -> None:
+    answer = await ask(sandbox, "GET", f"/_sandbox/{path}")
+
+    assert answer.status == 200
+    if path == "version":
+        assert answer.body["version"] == __version__
+
+
+@pytest.mark.parametrize("path", ["nobody", "livez/x", "inbox", "inbox/", "inbox/orders/x", "%0A"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_an_unknown_path_is_an_error_of_our_own(
+    sandbox: Sandbox, method: str, path: str
+) -> None:
+    answer = await exchange(
+        sandbox, request_bytes(f"/_sandbox/{path}", b"", method=method, credentials=False)
+    )
+
+    assert_error(answer, 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "livez"),
+        ("DELETE", "readyz"),
+        ("PUT", "version"),
+        ("POST", "inbox/orders/messages"),
+    ],
+)
+async def test_another_method_is_an_error_of_our_own(
+    sandbox: Sandbox, method: str, path: str
+) -> None:
+    answer = await ask(sandbox, method, f"/_sandbox/{path}")
+
+    assert_error(answer, 405)
+    assert "GET" in answer.headers["Allow"]
+
+
+async def test_too_large_a_message_is_an_error_of_our_own(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(max_body_bytes=100)
+
+    assert_error(await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"x" * 101), 413)
+
+
+async def test_a_message_that_cannot_be_unpacked_is_an_error_of_our_own(
+    sandbox: Sandbox,
+) -> None:
+    request = request_bytes("/_sandbox/inbox/orders", b"garbage", b"Content-Encoding: gzip")
+
+    assert_error(await exchange(sandbox, request), 400)

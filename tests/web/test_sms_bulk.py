@@ -1,0 +1,189 @@
+"""10. Bulk SMS: one text to many, charged upfront, all or none."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+
+STRANGER = "0540010000"
+
+
+@pytest.mark.spec("service.7", "endpoint.10", "sandbox.10", "states.sms")
+@pytest.mark.decision("D8")
+async def test_a_bulk_is_acknowledged_and_charged_upfront(sandbox: Sandbox) -> None:
+    answer = await sandbox.bulk("0244000001", "233200000002", "0270000009", msg_body="a" * 161)
+
+    assert (answer.status, answer.code) == (200, "370")
+    assert answer.message == "SMS request has been received for processing"
+    record = answer.data
+    assert isinstance(record.pop("batch_id"), str)
+    assert record == {
+        "total_recipients": 3,
+        "page_count": 2,
+        "units_per_recipient": 2,
+        "total_units_charged": 6,
+        "sms_balance": 494,
+        "status": "ACKNOWLEDGED",
+        "status_code": "A",
+        "encoding": "GSM",
+    }
+    assert await sandbox.sms_balance() == 494
+
+
+@pytest.mark.spec("endpoint.10", "endpoint.11")
+async def test_every_recipient_gets_a_message_of_the_batch(sandbox: Sandbox) -> None:
+    batch_id = (await sandbox.bulk("0244000001", "233200000002")).data["batch_id"]
+
+    items = (await sandbox.history()).data
+
+    assert {item["customer_number"] for item in items} == {"233244000001", "233200000002"}
+    assert {item["batch_id"] for item in items} == {batch_id}
+    assert {item["message"] for item in items} == {"Sale today"}
+    assert len({item["processing_id"] for item in items}) == 2
+
+
+@pytest.mark.decision("D24")
+async def test_repeated_recipients_each_count(sandbox: Sandbox) -> None:
+    record = (await sandbox.bulk("0244000001", "0244000001", "233244000001")).data
+
+    assert (record["total_recipients"], record["total_units_charged"]) == (3, 3)
+    assert len((await sandbox.history()).data) == 3
+
+
+@pytest.mark.spec("states.sms", "sandbox.2", "limits")
+@pytest.mark.decision("D25")
+async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
+    sandbox: Sandbox,
+) -> None:
+    await sandbox.bulk("0244000001", "0244000009", "0200000019", msg_body="a" * 161)
+    await sandbox.advance(milliseconds=799)
+    assert {item["status"] for item in (await sandbox.history()).data} == {"ACKNOWLEDGED"}
+    assert await sandbox.sms_balance() == 494
+
+    await sandbox.advance(milliseconds=1)
+
+    items = (await sandbox.history()).data
+    assert {item["customer_number"]: item["status"] for item in items} == {
+        "233244000001": "SENT",
+        "233244000009": "REFUNDED",
+        "233200000019": "REFUNDED",
+    }
+    assert await sandbox.sms_balance() == 498
+
+
+@pytest.mark.spec("endpoint.10", "codes")
+@pytest.mark.decision("D24")
+@pytest.mark.parametrize(
+    "recipients",
+    [
+        None,
+        [],
+        "0244000001",
+        {"0": "0244000001"},
+        244000001,
+        True,
+        [244000001],
+        ["0244000001", None],
+        ["0244000001", ""],
+        ["0244000001", "Ama"],
+        ["0244000001", ["0244000002"]],
+        ["0244 000001"],
+        [" 0244000001"],
+        ["0244000001\n"],
+        ["++233244000001"],
+        ["12345678"],
+        ["1234567890123456"],
+        ["٠٢٤٤٠٠٠٠٠١"],
+    ],
+)
+async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox, recipients: Any) -> None:
+    answer = await sandbox.post(
+        "/sms/bulk",
+        {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"},
+    )
+
+    assert (answer.status, answer.code) == (200, "389")
+    assert await sandbox.sms_balance() == 500
+
+
+@pytest.mark.spec("endpoint.10", "codes")
+async def test_missing_recipients_have_the_same_code(sandbox: Sandbox) -> None:
+    answer = await sandbox.bulk(recipients=None)
+
+    assert (answer.status, answer.code) == (200, "389")
+
+
+@pytest.mark.spec("endpoint.10", "limits", "codes")
+async def test_a_thousand_recipients_fit_and_no_more(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(sms_initial_units=2000)
+
+    assert (await sandbox.bulk(*["0244000001"] * 1001)).code == "390"
+    assert await sandbox.sms_balance() == 2000
+    answer = await sandbox.bulk(*["0244000001"] * 1000)
+    assert (answer.code, answer.data["total_recipients"]) == ("370", 1000)
+    assert await sandbox.sms_balance() == 1000
+
+
+@pytest.mark.spec("sandbox.1")
+@pytest.mark.decision("D11", "D24")
+@pytest.mark.parametrize(
+    "number", [STRANGER, "+233244000001", "123456789", "123456789012345", "0240000000"]
+)
+async def test_one_number_outside_the_allowlist_rejects_the_whole_bulk(
+    sandbox: Sandbox, number: str
+) -> None:
+    answer = await sandbox.bulk("0244000001", number, "0244000002")
+    await sandbox.advance(seconds=1)
+
+    assert (answer.status, answer.code) == (200, "S002")
+    assert await sandbox.sms_balance() == 500
+    assert (await sandbox.history()).data == []
+
+
+@pytest.mark.spec("endpoint.10", "sandbox.10", "codes")
+@pytest.mark.decision("D24")
+async def test_too_few_units_for_all_send_to_none(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(sms_initial_units=3)
+
+    answer = await sandbox.bulk("0244000001", "0244000002", msg_body="a" * 161)
+
+    assert (answer.status, answer.code) == (200, "237")
+    assert await sandbox.sms_balance() == 3
+    assert (await sandbox.history()).data == []
+    assert (await sandbox.bulk("0244000001", "0244000002", "0244000003")).code == "370"
+    assert await sandbox.sms_balance() == 0
+
+
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("400", {"service_id": None}),
+    ("216", {"sender_id": None}),
+    ("389", {"recipients": [*[STRANGER] * 1001, "Ama"]}),
+    ("390", {"recipients": [STRANGER] * 1001}),
+    ("S002", {"recipients": [STRANGER]}),
+    ("371", {"msg_body": " "}),
+    ("237", {"service_id": 59}),
+]
+
+
+@pytest.mark.spec("endpoint.10")
+@pytest.mark.decision("D24")
+@pytest.mark.parametrize("first", range(len(WRONG)), ids=[code for code, _ in WRONG])
+async def test_of_several_errors_the_first_in_order_answers(sandbox: Sandbox, first: int) -> None:
+    fields: dict[str, Any] = {"recipients": ["0244000001"]}
+    for _, wrong in reversed(WRONG[first:]):
+        fields.update(wrong)
+
+    answer = await sandbox.bulk(**fields)
+
+    assert (answer.status, answer.code) == (200, WRONG[first][0])
+
+
+@pytest.mark.decision("D24")
+async def test_only_approved_senders_may_send_where_they_are_listed(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(approved_senders=["Shop"])
+
+    assert (await sandbox.bulk("0244000001", sender_id="Bank")).code == "216"
+    assert (await sandbox.bulk("0244000001")).code == "370"

@@ -1,0 +1,231 @@
+"""11. SMS history: newest first, in pages, filtered."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+
+
+def numbers(items: list[dict[str, Any]]) -> list[str]:
+    return [item["customer_number"][-1] for item in items]
+
+
+@pytest.mark.spec("service.7", "endpoint.11", "codes")
+@pytest.mark.decision("D8", "D26")
+async def test_a_service_that_sent_nothing_has_an_empty_history(sandbox: Sandbox) -> None:
+    answer = await sandbox.history()
+
+    assert (answer.status, answer.code, answer.message) == (200, "393", "Success")
+    assert answer.data == []
+    assert answer.body["pagination"]["total_no_of_records"] == 0
+
+
+@pytest.mark.spec("endpoint.11")
+async def test_an_item_tells_everything_about_a_message(sandbox: Sandbox) -> None:
+    sent = (await sandbox.sms(customer_number="0244000001", msg_body="Ɛte sɛn?")).data
+    await sandbox.advance(seconds=2)
+
+    assert (await sandbox.history()).data == [
+        {
+            "processing_id": sent["processing_id"],
+            "batch_id": None,
+            "customer_number": "233244000001",
+            "message": "Ɛte sɛn?",
+            "sender_id": "Shop",
+            "char_count": 8,
+            "page_count": 1,
+            "units_charged": 1,
+            "status": "SENT",
+            "status_code": "S",
+            "provider_code": None,
+            "error_message": None,
+            "source": "CLIENT",
+            "source_code": "C",
+            "created_at": "2026-01-01T09:00:00.000Z",
+            "sent_at": "2026-01-01T09:00:00.800Z",
+        }
+    ]
+
+
+@pytest.mark.decision("D26")
+async def test_the_newest_comes_first(sandbox: Sandbox) -> None:
+    for digit in range(3):
+        await sandbox.sms(customer_number=f"024400000{digit}")
+
+    assert numbers((await sandbox.history()).data) == ["2", "1", "0"]
+
+
+@pytest.mark.spec("endpoint.11")
+@pytest.mark.decision("D26")
+@pytest.mark.parametrize(
+    ("page", "found"), [(1, ["4", "3"]), (2, ["2", "1"]), (3, ["0"]), (4, []), (1000, [])]
+)
+async def test_pages_follow_each_other_and_end_empty(
+    sandbox: Sandbox, page: int, found: list[str]
+) -> None:
+    for digit in range(5):
+        await sandbox.sms(customer_number=f"024400000{digit}")
+
+    answer = await sandbox.history(page=page, limit=2)
+
+    assert numbers(answer.data) == found
+    assert answer.body["pagination"] == {
+        "total_no_of_records": 5,
+        "total_pages": 3,
+        "current_page": page,
+        "items_per_page": 2,
+    }
+
+
+@pytest.mark.spec("endpoint.11")
+@pytest.mark.decision("D26")
+@pytest.mark.parametrize(
+    ("asked", "given"), [({}, 20), ({"limit": 100}, 100), ({"limit": 101}, 100)]
+)
+async def test_a_page_has_20_by_default_and_100_at_most(
+    sandbox: Sandbox, asked: dict[str, int], given: int
+) -> None:
+    await sandbox.bulk(*["0244000001"] * 101)
+
+    answer = await sandbox.history(**asked)
+
+    assert len(answer.data) == given
+    assert answer.body["pagination"] == {
+        "total_no_of_records": 101,
+        "total_pages": -(-101 // given),
+        "current_page": 1,
+        "items_per_page": given,
+    }
+
+
+@pytest.mark.spec("endpoint.11", "states.sms")
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ("SENT", ["1"]),
+        ("S", ["1"]),
+        ("REFUNDED", ["9"]),
+        ("R", ["9"]),
+        ("ACKNOWLEDGED", ["2"]),
+        ("A", ["2"]),
+        ("QUEUED", []),
+        ("Q", []),
+        ("FAILED", []),
+        ("F", []),
+    ],
+)
+async def test_status_filters_by_name_or_code(
+    sandbox: Sandbox, status: str, found: list[str]
+) -> None:
+    await sandbox.sms(customer_number="0244000001")
+    await sandbox.sms(customer_number="0244000009")
+    await sandbox.advance(seconds=1)
+    await sandbox.sms(customer_number="0244000002")
+
+    answer = await sandbox.history(status=status)
+
+    assert numbers(answer.data) == found
+    assert answer.body["pagination"]["total_no_of_records"] == len(found)
+
+
+@pytest.mark.spec("endpoint.11", "endpoint.10")
+async def test_batch_id_filters(sandbox: Sandbox) -> None:
+    await sandbox.sms(customer_number="0244000001")
+    batch_id = (await sandbox.bulk("0244000002", "0244000003")).data["batch_id"]
+    await sandbox.bulk("0244000004")
+
+    found = (await sandbox.history(batch_id=batch_id)).data
+
+    assert sorted(numbers(found)) == ["2", "3"]
+    assert (await sandbox.history(batch_id="nobody's")).data == []
+
+
+@pytest.mark.spec("endpoint.11")
+@pytest.mark.decision("D26")
+@pytest.mark.parametrize(
+    ("dates", "found"),
+    [
+        ({}, ["3", "2", "1"]),
+        ({"start_date": "2026-01-02"}, ["3", "2"]),
+        ({"end_date": "2026-01-02"}, ["2", "1"]),
+        ({"start_date": "2026-01-02", "end_date": "2026-01-02"}, ["2"]),
+        ({"start_date": "2026-01-01", "end_date": "2026-01-03"}, ["3", "2", "1"]),
+        ({"start_date": "2026-01-04"}, []),
+        ({"end_date": "2025-12-31"}, []),
+    ],
+)
+async def test_both_dates_are_inclusive(
+    sandbox: Sandbox, dates: dict[str, str], found: list[str]
+) -> None:
+    for digit in (1, 2, 3):
+        await sandbox.sms(customer_number=f"024400000{digit}")
+        await sandbox.advance(days=1)
+
+    assert numbers((await sandbox.history(**dates)).data) == found
+
+
+@pytest.mark.spec("endpoint.11")
+async def test_a_day_ends_at_midnight_utc(sandbox: Sandbox) -> None:
+    await sandbox.advance(hours=14, minutes=59, seconds=59)
+    await sandbox.sms(customer_number="0244000001")
+    await sandbox.advance(seconds=1)
+    await sandbox.sms(customer_number="0244000002")
+
+    assert numbers((await sandbox.history(end_date="2026-01-01")).data) == ["1"]
+    assert numbers((await sandbox.history(start_date="2026-01-02")).data) == ["2"]
+
+
+@pytest.mark.spec("endpoint.11")
+async def test_filters_narrow_each_other_and_are_paged(sandbox: Sandbox) -> None:
+    batch_id = (await sandbox.bulk("0244000001", "0244000002", "0244000009")).data["batch_id"]
+    await sandbox.sms(customer_number="0244000003")
+    await sandbox.advance(days=1)
+
+    answer = await sandbox.history(
+        batch_id=batch_id, status="S", start_date="2026-01-01", end_date="2026-01-01", limit=1
+    )
+
+    assert len(answer.data) == 1
+    assert answer.body["pagination"]["total_no_of_records"] == 2
+    assert answer.body["pagination"]["total_pages"] == 2
+
+
+BAD_NUMBERS: list[object] = [0, -1, "1", 1.5, True, []]
+BAD_DAYS: list[object] = [
+    *("", "today", "2026-1-1", "01-01-2026", "2026/01/01", "20260101", "2026-02-30"),
+    *("2026-13-01", "0000-01-01", "2026-W01-1", "2026-01-01T00:00:00Z", "2026-01-01 "),
+    *(20260101, True, []),
+]
+BAD: dict[str, list[object]] = {
+    "page": BAD_NUMBERS,
+    "limit": BAD_NUMBERS,
+    "status": ["X", "sent", "", 5, ["SENT"]],
+    "batch_id": ["", " ", 5, []],
+    "start_date": BAD_DAYS,
+    "end_date": BAD_DAYS,
+}
+
+
+@pytest.mark.spec("endpoint.11")
+@pytest.mark.decision("D6", "D26")
+@pytest.mark.parametrize(
+    ("field", "wrong"), [(field, wrong) for field, values in BAD.items() for wrong in values]
+)
+async def test_a_bad_filter_is_a_bad_request_in_http_200(
+    sandbox: Sandbox, field: str, wrong: object
+) -> None:
+    answer = await sandbox.history(**{field: wrong})
+
+    assert (answer.status, answer.code) == (200, "400")
+    assert field in answer.message
+    assert set(answer.body) == {"response_code", "response_message"}
+
+
+@pytest.mark.spec("endpoint.11")
+async def test_a_service_sees_only_its_own_messages(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox()
+    await sandbox.sms(service_id=55)
+
+    assert (await sandbox.history(service_id=56)).data == []
+    assert len((await sandbox.history(service_id=55)).data) == 1

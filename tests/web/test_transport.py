@@ -1,0 +1,331 @@
+"""HTTP itself: whatever comes in, the answer has the interface's shape and says which rule."""
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.stores.memory import MemoryStore
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.operations import OPERATIONS, PATHS
+from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
+
+PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
+SMS = json.dumps(OPERATIONS["sms"].body).encode()
+
+
+@pytest.mark.spec("codes")
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/nobody", "/make_payment/", "//make_payment", "/make_payment/x", "/MAKE_PAYMENT"),
+        *("/sms", "/sms/", "/sms/nobody", "/v1/make_payment", "/_sandboxes", "/%00", "/%zz"),
+        *("/a%0Ab", "/make_payment;x", "/../etc/passwd", "/%F0%9F%98%80", "/?path=/make_payment"),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_an_unknown_path_is_404(sandbox: Sandbox, path: str, method: str) -> None:
+    answer = await exchange(sandbox, request_bytes(path, method=method))
+
+    assert (answer.status, answer.code) == (404, "404")
+
+
+@pytest.mark.decision("D5", "D6")
+@pytest.mark.parametrize(
+    "method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"]
+)
+@pytest.mark.parametrize("path", PATHS)
+async def test_another_method_is_405_with_allow(sandbox: Sandbox, path: str, method: str) -> None:
+    answer = await exchange(sandbox, request_bytes(path, method=method))
+
+    assert (answer.status, answer.code) == (405, "400")
+    assert answer.headers["allow"] == "POST"
+
+
+@pytest.mark.decision("D5")
+async def test_head_is_405_without_a_body(sandbox: Sandbox) -> None:
+    answer = await exchange(sandbox, request_bytes(method="HEAD"), head=True)
+
+    assert (answer.status, answer.headers["allow"], answer.raw) == (405, "POST", b"")
+
+
+@pytest.mark.decision("D5", "D6")
+@pytest.mark.parametrize("path", PATHS)
+async def test_too_large_a_body_is_413(start_sandbox: StartSandbox, path: str) -> None:
+    sandbox = await start_sandbox(max_body_bytes=1000)
+
+    fits = await exchange(sandbox, request_bytes(path, b" " * 1000))
+    too_large = await exchange(sandbox, request_bytes(path, b" " * 1001))
+
+    assert (fits.status, fits.code) == (200 if path.startswith("/sms/") else 400, "400")
+    assert (too_large.status, too_large.code) == (413, "400")
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(("size", "status"), [(1024 * 1024, 202), (1024 * 1024 + 1, 413)])
+async def test_a_body_may_have_a_mebibyte(sandbox: Sandbox, size: int, status: int) -> None:
+    answer = await exchange(sandbox, request_bytes(body=PAYMENT.ljust(size)))
+
+    assert answer.status == status
+    assert_in_shape(answer)
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("size", [1000, 1001])
+async def test_a_chunked_body_counts_too(start_sandbox: StartSandbox, size: int) -> None:
+    sandbox = await start_sandbox(max_body_bytes=1000)
+    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (size, PAYMENT.ljust(size))
+
+    answer = await exchange(
+        sandbox, request_bytes("/make_payment", chunks, b"Transfer-Encoding: chunked", length=False)
+    )
+
+    assert answer.status == (202 if size == 1000 else 413)
+    assert_in_shape(answer)
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_compressed_body_is_read(sandbox: Sandbox, encoding: str) -> None:
+    body = gzip.compress(PAYMENT) if encoding == "gzip" else zlib.compress(PAYMENT)
+    header = b"Content-Encoding: " + encoding.encode()
+
+    assert (await exchange(sandbox, request_bytes("/make_payment", body, header))).code == "202"
+
+
+@pytest.mark.decision("D5", "D6")
+@pytest.mark.parametrize("path", ["/make_payment", "/sms/send"])
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        *[(b"gzip", body) for body in (b"{}", b"\x1f\x8b", gzip.compress(PAYMENT, mtime=0)[:50])],
+        (b"deflate", b"garbage"),
+        (b"gzip, gzip", gzip.compress(PAYMENT, mtime=0)),
+        (b"nonsense", b"garbage"),
+    ],
+)
+async def test_a_body_that_cannot_be_unpacked_is_a_bad_request(
+    sandbox: Sandbox, path: str, encoding: bytes, body: bytes
+) -> None:
+    answer = await exchange(sandbox, request_bytes(path, body, b"Content-Encoding: " + encoding))
+
+    assert (answer.status, answer.code) == (200 if path.startswith("/sms/") else 400, "400")
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("path", ["/make_payment", "/sms/send"])
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [(b"br", b"garbage"), (b"zstd", b"garbage"), (b"deflate", b"\x78\x9c\x01")],
+)
+async def test_one_that_ends_the_reading_of_the_request_has_no_path_to_go_by(
+    sandbox: Sandbox, path: str, encoding: bytes, body: bytes
+) -> None:
+    """aiohttp gives up on the whole request, so that it is one of D6's transport cases."""
+    answer = await exchange(sandbox, request_bytes(path, body, b"Content-Encoding: " + encoding))
+
+    assert (answer.status, answer.code) == (400, "400")
+
+
+@pytest.mark.decision("D5")
+async def test_a_body_is_measured_unpacked(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(max_body_bytes=1000)
+    bomb = gzip.compress(b" " * 1_000_000, compresslevel=1)[:5000]
+
+    answer = await exchange(
+        sandbox, request_bytes("/make_payment", bomb, b"Content-Encoding: gzip")
+    )
+
+    assert (answer.status, answer.code) == (413, "400")
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    "content_type", [b"", b"text/plain", b"application/x-www-form-urlencoded", b";;charset=x"]
+)
+async def test_the_body_is_json_whatever_its_content_type_says(
+    sandbox: Sandbox, content_type: bytes
+) -> None:
+    header = b"Content-Type: " + content_type
+
+    assert (await exchange(sandbox, request_bytes("/make_payment", PAYMENT, header))).code == "202"
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("expectation", [b"100-continue", b"100-Continue", b"a miracle", b""])
+@pytest.mark.parametrize(("path", "code"), [("/make_payment", "202"), ("/nobody", "404")])
+async def test_any_expectation_gets_an_answer(
+    sandbox: Sandbox, expectation: bytes, path: str, code: str
+) -> None:
+    answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
+
+    assert answer.code == code
+
+
+@pytest.mark.decision("D3", "D5")
+@pytest.mark.parametrize(("credentials", "code"), [(True, "404"), (False, "100")])
+@pytest.mark.parametrize(
+    ("method", "target"), [("OPTIONS", "*"), ("GET", "http://elsewhere.example/nobody")]
+)
+async def test_targets_that_are_no_paths_are_404_or_401(
+    sandbox: Sandbox, method: str, target: str, *, credentials: bool, code: str
+) -> None:
+    answer = await exchange(sandbox, request_bytes(target, method=method, credentials=credentials))
+
+    assert answer.code == code
+
+
+UNREADABLE = {
+    "no HTTP": b"hello\r\n\r\n",
+    "HTTP/0.9": b"GET /\r\n\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    "no version": b"POST /make_payment\r\nHost: gateway\r\n\r\n",
+    "odd version": b"POST /make_payment HTTP/9.9\r\nHost: gateway\r\n\r\n",
+    "unknown method": request_bytes(method="FROBNICATE"),
+    "method in lower case": request_bytes(method="post"),
+    "method of symbols": request_bytes(method="<POST>"),
+    "CONNECT": request_bytes("gateway:443", b"", method="CONNECT"),
+    "space in the path": request_bytes("/make payment"),
+    "control character in the path": request_bytes("/make\x01payment"),
+    "raw bytes in the path": request_bytes(b"/\xff\xfe"),
+    "very long path": request_bytes("/" + "x" * 70_000),
+    "very long header": request_bytes("/make_payment", b"{}", b"X-Long: " + b"x" * 70_000),
+    "very many headers": request_bytes("/make_payment", b"{}", *[b"X: 1"] * 40_000),
+    "header without a colon": request_bytes("/make_payment", b"{}", b"nonsense"),
+    "header without a name": request_bytes("/make_payment", b"{}", b": nonsense"),
+    "space in a header's name": request_bytes("/make_payment", b"{}", b"X Y: nonsense"),
+    "NUL in a header": request_bytes("/make_payment", b"{}", b"X-Y: \x00"),
+    "folded header": request_bytes("/make_payment", b"{}", b"X-Y: 1\r\n 2"),
+    "two lengths": request_bytes("/make_payment", b"{}", b"Content-Length: 3"),
+    "negative length": request_bytes("/make_payment", b"", b"Content-Length: -1", length=False),
+    "length in words": request_bytes("/make_payment", b"", b"Content-Length: two", length=False),
+    "length and chunks": request_bytes("/make_payment", b"{}", b"Transfer-Encoding: chunked"),
+    "unknown transfer": request_bytes(
+        "/make_payment", b"{}", b"Transfer-Encoding: carrier-pigeon", length=False
+    ),
+    "chunk without a size": request_bytes(
+        "/make_payment", b"xyz\r\n{}\r\n", b"Transfer-Encoding: chunked", length=False
+    ),
+}
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("request_", UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_cannot_be_read_is_answered_in_shape_too(
+    sandbox: Sandbox, request_: bytes
+) -> None:
+    answer = await exchange(sandbox, request_)
+
+    assert_in_shape(answer)
+    assert answer.headers["x-sandbox-request-id"]
+    assert 400 <= answer.status < 500
+    assert (await sandbox.collect()).code == "202"
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"",
+        b"POST /make",
+        request_bytes(body=PAYMENT)[:60],
+        request_bytes(body=PAYMENT)[:-10],
+        request_bytes(body=PAYMENT, method="GET")[:-10],
+    ],
+)
+async def test_who_hangs_up_halfway_harms_nobody(sandbox: Sandbox, part: bytes) -> None:
+    wire = Wire(sandbox.url)
+    wire.connect().sendall(part)
+    wire.close()
+
+    assert (await sandbox.collect()).code == "202"
+
+
+@pytest.mark.spec("codes")
+@pytest.mark.decision("D5", "D6")
+@pytest.mark.parametrize(
+    ("request_", "status", "code"),
+    [
+        (request_bytes(body=PAYMENT), 202, "202"),
+        (request_bytes("/sms/send", SMS), 200, "370"),
+        (request_bytes("/sms/send"), 200, "400"),
+        (request_bytes(), 400, "400"),
+        (request_bytes(credentials=False), 401, "100"),
+        (request_bytes(agent=False), 403, "403"),
+        (request_bytes("/nobody"), 404, "404"),
+        (request_bytes(method="GET"), 405, "400"),
+        (request_bytes(body=b"x" * 9999), 413, "400"),
+        (b"hello\r\n\r\n", 400, "400"),
+    ],
+)
+async def test_every_answer_has_the_common_fields_and_says_why(
+    start_sandbox: StartSandbox, request_: bytes, status: int, code: str
+) -> None:
+    sandbox = await start_sandbox(max_body_bytes=9000)
+
+    answer = await exchange(sandbox, request_)
+
+    assert answer.status == status
+    body: dict[str, Any] = answer.body
+    assert body["response_code"] == code
+    assert isinstance(body["response_message"], str)
+    assert body["response_message"]
+    assert answer.headers["x-sandbox-rule"]
+    assert answer.headers["x-sandbox-request-id"]
+
+
+@pytest.mark.spec("codes", "errors")
+@pytest.mark.decision("D6")
+@pytest.mark.parametrize("name", ["collection", "status", "sms"])
+async def test_a_fault_of_the_server_is_500_and_tells_nothing_of_its_inside(
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+) -> None:
+    async def broken(_store: object, _work: object) -> None:
+        raise OSError("the disk of /var/secret is full")
+
+    monkeypatch.setattr(MemoryStore, "run", broken)
+    operation = OPERATIONS[name]
+
+    answer = await sandbox.post(operation.path, operation.body)
+
+    assert (answer.status, answer.code, answer.rule) == (500, "500", "errors")
+    assert set(answer.body) == {"response_code", "response_message"}
+    assert "disk" not in answer.message
+    assert "the disk of /var/secret is full" in caplog.text
+
+
+async def test_request_ids_tell_requests_apart(sandbox: Sandbox) -> None:
+    answers = [await sandbox.status() for _ in range(10)]
+
+    assert len({answer.headers["X-Sandbox-Request-Id"] for answer in answers}) == 10
+
+
+@pytest.mark.decision("D1", "D6")
+@pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_every_path_also_works_under_the_base_path(
+    start_sandbox: StartSandbox, prefix: str, name: str
+) -> None:
+    sandbox = await start_sandbox(base_path="/gateway/v1")
+    operation = OPERATIONS[name]
+
+    assert (await sandbox.post(prefix + operation.path, operation.body)).code == operation.code
+    bad = await sandbox.post(prefix + operation.path, {})
+    assert (bad.status, bad.code) == (200 if operation.path.startswith("/sms/") else 400, "400")
+
+
+@pytest.mark.decision("D1")
+@pytest.mark.parametrize("path", ["/gateway", "/gateway/v1", "/gateway/v1/", "/gateway/v1/nobody"])
+async def test_the_base_path_alone_is_nobodys(start_sandbox: StartSandbox, path: str) -> None:
+    sandbox = await start_sandbox(base_path="/gateway/v1")
+
+    answer = await sandbox.post(path, {})
+
+    assert (answer.status, answer.code) == (404, "404")

@@ -1,0 +1,132 @@
+"""HTTP to the byte: requests that no client library would send, and what every answer must be."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPResponse
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.conftest import Sandbox, basic
+
+# The interface's response codes, and 219 of D14.
+CODES = {
+    *("000", "202", "370", "388", "393", "100", "400", "401", "402", "403", "404", "429", "500"),
+    *("216", "219", "237", "371", "389", "390", "015", "016", "019", "027", "S002"),
+}
+
+
+def strict_json(text: str | bytes) -> Any:
+    """Parse JSON as RFC 8259 has it: UTF-8, and neither NaN nor Infinity."""
+
+    def refuse(constant: str) -> object:
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(text.decode() if isinstance(text, bytes) else text, parse_constant=refuse)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = strict_json(self.raw)
+        return parsed
+
+    @property
+    def code(self) -> str:
+        assert_in_shape(self)
+        return str(self.body["response_code"])
+
+
+def assert_in_shape(answer: Answer, *, bodiless: bool = False) -> None:
+    """The answer is one that the interface knows, and no fault of the server."""
+    assert 200 <= answer.status < 500, answer
+    assert answer.headers["content-type"].startswith("application/json"), answer
+    assert answer.headers["x-sandbox-rule"], answer
+    if bodiless:
+        return
+    assert b"Traceback" not in answer.raw
+    body = answer.body
+    assert isinstance(body, dict), answer
+    assert isinstance(body["response_message"], str), answer
+    assert body["response_message"].strip(), answer
+    assert body["response_code"] in CODES - {"500"}, answer
+    assert (answer.status == 202) == (body["response_code"] == "202"), answer
+
+
+def request_bytes(
+    target: str | bytes = "/make_payment",
+    body: bytes = b"{}",
+    *headers: bytes,
+    method: str | bytes = "POST",
+    length: bool = True,
+    credentials: bool = True,
+    agent: bool = True,
+) -> bytes:
+    """A request as it goes over the wire; each header is a whole line without its end."""
+    lines = [b"%b %b HTTP/1.1" % (_bytes(method), _bytes(target)), b"Host: gateway"]
+    lines += [b"Authorization: " + basic().encode()] if credentials else []
+    lines += [b"User-Agent: tests"] if agent else []
+    lines += [b"Content-Length: %d" % len(body)] if length else []
+    return b"\r\n".join([*lines, *headers, b"", body])
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+class Wire:
+    """A connection that is kept alive as long as the server does, and opened again after that."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._address = (parts.hostname or "", parts.port or 80)
+        self._socket: socket.socket | None = None
+
+    def send(self, request: bytes, *, head: bool = False) -> Answer:
+        """Send these bytes and read one answer."""
+        connection = self._socket or self.connect()
+        connection.sendall(request)
+        response = HTTPResponse(connection, method="HEAD" if head else "POST")
+        try:
+            response.begin()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            answer = Answer(response.status, headers, response.read())
+            closing = response.will_close
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            response.close()
+        if closing:
+            self.close()
+        return answer
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def connect(self) -> socket.socket:
+        """Open the connection and send nothing."""
+        self._socket = socket.create_connection(self._address, timeout=10)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self._socket
+
+
+async def exchange(sandbox: Sandbox, request: bytes, *, head: bool = False) -> Answer:
+    """Send these bytes over a connection of their own and read one answer."""
+    wire = Wire(sandbox.url)
+    try:
+        return await asyncio.to_thread(wire.send, request, head=head)
+    finally:
+        wire.close()
