@@ -1,0 +1,213 @@
+"""docs/fidelity.md: every rule of docs/rules.toml, where it lives and which tests hold it.
+
+sandbox_sim cites a rule by its id, spelled as in docs/rules.toml: `D7`, `sandbox.7`, `states.sms`.
+The ids that are plain words stand in double quotes, as "codes", and `D11 to D14` cites those in
+between too. Tests claim rules by the markers `spec` and `decision`, ids written out. The page is
+written by `python -m tests.fidelity --write`.
+"""
+
+import ast
+import json
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from sandbox_sim.config import defaults
+
+ROOT: Final = Path(__file__).parent.parent
+PAGE: Final = ROOT / "docs" / "fidelity.md"
+SHOWN_TESTS: Final = 2
+
+CITATION: Final = re.compile(
+    r"\b(?:D|(?:service|endpoint|sandbox|auth|delivery)\.)[0-9]{1,2}\b"
+    r'|\bstates\.(?:transactions|sms)\b|(?<=")(?:codes|errors|limits)(?=")'
+)
+RANGE: Final = re.compile(r"\b(D|[a-z]+\.)([0-9]{1,2}) to \1([0-9]{1,2})\b")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One table of docs/rules.toml; `later`: what is not there yet, and why."""
+
+    id: str
+    section: str
+    states: str
+    settings: Sequence[str] = ()
+    scope: Literal["sandbox", "production", "control", "demo", "operator"] = "sandbox"
+    later: str = ""
+
+    @property
+    def in_scope(self) -> bool:
+        return self.scope == "sandbox"
+
+
+class Claim(NamedTuple):
+    """A marker, `spec` or `decision`, on a test says that the test holds a rule."""
+
+    rule: str
+    marker: str
+    test: str
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "docs" / "rules.toml").read_text("utf-8"))
+
+
+def rules() -> list[Rule]:
+    return [Rule(**table) for table in _document()["rule"]]
+
+
+def operational() -> Mapping[str, str]:
+    """The settings that no rule is about, each with a sentence."""
+    return dict(_document()["settings"])
+
+
+def _files(package: str) -> Iterator[tuple[str, str]]:
+    """Name, relative to its package, and text of each module."""
+    base = ROOT / package
+    for path in sorted(base.rglob("*.py")):
+        yield path.relative_to(base).as_posix(), path.read_text("utf-8")
+
+
+def cited_in(text: str) -> set[str]:
+    """The ids that a text cites."""
+    between = {
+        f"{family}{number}"
+        for family, first, last in RANGE.findall(text)
+        for number in range(int(first), int(last) + 1)
+    }
+    return between | set(CITATION.findall(text))
+
+
+def citations() -> dict[str, list[str]]:
+    """The modules of sandbox_sim that cite each id."""
+    found = defaultdict(list)
+    for name, text in _files("sandbox_sim"):
+        for rule in cited_in(text):
+            found[rule].append(name)
+    return found
+
+
+def rules_answered() -> dict[str, str]:
+    """The values that X-Sandbox-Rule is given as literals, and a place where each is."""
+    return {
+        constant.value: f"sandbox_sim/{name}:{constant.lineno}"
+        for name, text in _files("sandbox_sim")
+        for node in ast.walk(ast.parse(text))
+        for expression in _rule_expressions(node)
+        for constant in ast.walk(expression)
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+    }
+
+
+def _rule_expressions(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Call(func=ast.Name(id="Outcome" | "Reply"), args=[_, expression, *_]):
+            yield expression
+        case ast.keyword(arg="rule", value=expression):
+            yield expression
+        case ast.Assign(targets=[ast.Name(id="rule")], value=expression):
+            yield expression
+
+
+@cache
+def claims() -> tuple[Sequence[Claim], Sequence[str]]:
+    """Every claim; and the markers that are on no test, or whose ids are not written out."""
+    found, strays = [], []
+    for name, text in _files("tests"):
+        tree = ast.parse(text)
+        unread = {id(mark): mark for mark in _marks([tree])}
+        for test, marks in _tests(tree.body, []):
+            for mark in marks:
+                ids = [str(arg.value) for arg in mark.args if isinstance(arg, ast.Constant)]
+                if len(ids) == len(mark.args):
+                    unread.pop(id(mark), None)
+                    marker = ast.unparse(mark.func).rpartition(".")[2]
+                    found += [Claim(rule, marker, f"{name}::{test}") for rule in ids]
+        strays += [f"tests/{name}:{mark.lineno}" for mark in unread.values()]
+    return list(dict.fromkeys(found)), strays
+
+
+def _tests(body: Iterable[ast.stmt], outer: list[ast.Call]) -> Iterator[tuple[str, list[ast.Call]]]:
+    """The tests of a module or a class, with the markers on each and on what it stands in."""
+    body = list(body)
+    outer = outer + _marks(n for n in body if ast.unparse(n).startswith("pytestmark = "))
+    for node in body:
+        match node:
+            case ast.ClassDef():
+                inner = _tests(node.body, outer + _marks(node.decorator_list))
+                yield from ((f"{node.name}::{test}", marks) for test, marks in inner)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name.startswith("test_"):
+                yield node.name, outer + _marks(node.decorator_list)
+
+
+def _marks(nodes: Iterable[ast.AST]) -> list[ast.Call]:
+    return [
+        call
+        for node in nodes
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func) in {"pytest.mark.spec", "pytest.mark.decision"}
+    ]
+
+
+def render() -> str:
+    """docs/fidelity.md."""
+    cited = citations()
+    # First the tests over HTTP, and of those the ones that claim little else: they tell the most.
+    claimed_by = defaultdict(list)
+    for claim in claims()[0]:
+        claimed_by[claim.test].append(claim.rule)
+    holders = defaultdict(list)
+    for test in sorted(claimed_by, key=lambda t: (t[:4] != "web/", len(claimed_by[t]), t)):
+        for rule in claimed_by[test]:
+            holders[rule].append(test)
+    parts = [_document()["introduction"]]
+    for section, group in groupby(rules(), key=lambda rule: rule.section):
+        rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
+        columns = ("Rule", "What holds", "Setting", "Lives in", "Held by")
+        parts.append(_table(section, columns, *rows))
+    rows = [(_setting(name), text) for name, text in operational().items()]
+    parts.append(_table("Settings that no rule is about", ("Setting", "What it does"), *rows))
+    return "\n".join(parts)
+
+
+def _table(title: str, *rows: Sequence[str]) -> str:
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    lines.insert(1, "|---" * len(rows[0]) + "|")
+    return "\n".join((f"## {title}\n", *lines, ""))
+
+
+def _row(rule: Rule, modules: Sequence[str], tests: Sequence[str]) -> Sequence[str]:
+    holds = " ".join(rule.states.split())
+    if rule.later:
+        holds += f" *{'Later' if rule.in_scope else rule.scope.capitalize()}: {rule.later}*"
+    held = [f"`{test}`" for test in tests[:SHOWN_TESTS]]
+    if len(tests) > SHOWN_TESTS:
+        held.append(f"and {len(tests) - SHOWN_TESTS} more")
+    settings = ", ".join(map(_setting, rule.settings))
+    return rule.id, holds, settings, ", ".join(f"`{m}`" for m in modules), ", ".join(held)
+
+
+def _setting(name: str) -> str:
+    """The name of a setting, and its default where that is short."""
+    default = defaults().get(name)
+    try:
+        text = "unset" if default is None else json.dumps(default)
+    except TypeError:  # credentials
+        return f"`{name}`"
+    return f"`{name}` ({text})" if len(text) <= 30 else f"`{name}`"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python -m tests.fidelity --write")
+    PAGE.write_text(render(), "utf-8")

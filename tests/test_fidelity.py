@@ -1,0 +1,110 @@
+"""Every rule has a place in the code and a test that holds it, and docs/fidelity.md tells both."""
+
+import pytest
+
+from sandbox_sim.config import Settings
+from tests import fidelity
+from tests.fidelity import PAGE, Rule, cited_in, rules
+
+KNOWN = {rule.id: rule for rule in rules()}
+IN_SCOPE = [rule for rule in rules() if rule.in_scope]
+
+
+def test_an_id_names_one_rule() -> None:
+    assert len(KNOWN) == len(rules())
+
+
+def test_a_rule_out_of_scope_says_why() -> None:
+    assert [rule.id for rule in rules() if not rule.in_scope and not rule.later] == []
+
+
+def test_every_rule_in_scope_is_claimed_by_a_test() -> None:
+    claimed = {claim.rule for claim in fidelity.claims()[0]}
+
+    assert [rule.id for rule in IN_SCOPE if rule.id not in claimed] == []
+
+
+def test_every_rule_in_scope_is_cited_where_it_lives() -> None:
+    cited = fidelity.citations()
+
+    assert [rule.id for rule in IN_SCOPE if rule.id not in cited] == []
+
+
+def test_tests_claim_only_rules_that_there_are() -> None:
+    unknown = [claim for claim in fidelity.claims()[0] if claim.rule not in KNOWN]
+
+    assert unknown == []
+
+
+def test_interface_and_decisions_are_claimed_by_their_own_markers() -> None:
+    confused = [
+        claim
+        for claim in fidelity.claims()[0]
+        if (claim.marker == "decision") != claim.rule.startswith("D")
+    ]
+
+    assert confused == []
+
+
+def test_markers_are_on_tests_and_write_their_ids_out() -> None:
+    # The samples are marked with the rules that the gateway answers by, which are checked below.
+    strays = [at for at in fidelity.claims()[1] if not at.startswith("tests/test_fixtures.py:")]
+
+    assert strays == []
+
+
+def test_the_code_cites_only_rules_that_there_are() -> None:
+    assert {rule: where for rule, where in fidelity.citations().items() if rule not in KNOWN} == {}
+
+
+def test_answers_name_only_rules_that_there_are() -> None:
+    answered = fidelity.rules_answered()
+
+    assert {"sandbox.3", "D5", "errors"} <= set(answered)
+    assert {rule: where for rule, where in answered.items() if rule not in KNOWN} == {}
+
+
+def test_the_settings_of_a_rule_exist() -> None:
+    named = {name for rule in rules() for name in rule.settings} | set(fidelity.operational())
+
+    assert named - set(Settings.model_fields) == set()
+
+
+def test_every_setting_has_a_rule_or_a_sentence_of_its_own() -> None:
+    of_rules = {name for rule in rules() for name in rule.settings}
+
+    assert set(Settings.model_fields) - of_rules - set(fidelity.operational()) == set()
+    assert of_rules & set(fidelity.operational()) == set()
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text("utf-8") == fidelity.render(), "run python -m tests.fidelity --write"
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("Source: sandbox.1, D7.", {"sandbox.1", "D7"}),
+        ("sandbox.10 and states.sms", {"sandbox.10", "states.sms"}),
+        ("D11 to D13", {"D11", "D12", "D13"}),
+        ("endpoint.9 to endpoint.11", {"endpoint.9", "endpoint.10", "endpoint.11"}),
+        ('the "codes" and the errors', {"codes"}),
+        ("rule 7, HD7, D123, my_sandbox.1", set()),
+    ],
+)
+def test_a_citation_is_the_id_as_it_is_spelled(text: str, cited: set[str]) -> None:
+    assert cited_in(text) == cited
+
+
+def test_a_rule_is_a_row_of_the_page() -> None:
+    rule = Rule("D99", "Any", "It\nholds.", ["port"], later="Some of it.")
+
+    row = fidelity._row(rule, ["config.py"], ["a::b", "a::c", "a::d"])
+
+    assert row == (
+        "D99",
+        "It holds. *Later: Some of it.*",
+        "`port` (8233)",
+        "`config.py`",
+        "`a::b`, `a::c`, and 1 more",
+    )
