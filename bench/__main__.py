@@ -1,0 +1,166 @@
+"""`make bench`: prints each figure as a ratio, the median of rounds interleaved with the yardstick.
+
+The server under measurement has one core and the load generator the other. Absolute numbers are
+printed for orientation only: machines differ and are shared, ratios within one run carry over.
+"""
+
+import argparse
+import asyncio
+import platform
+import statistics
+import urllib.request
+from collections.abc import Callable
+
+from bench import load
+from bench.processes import (
+    LOAD_CORE,
+    free_port,
+    pin,
+    rss_kib,
+    seconds_until_line,
+    started,
+)
+from bench.requests import collections
+
+BEYOND_THE_RUN = ("--set", "settle_delay_ms=3600000")
+NOWHERE = "http://127.0.0.1:9/callback"
+LIVE = 200_000
+
+
+def serve(port: int, *more: str) -> tuple[str, ...]:
+    return "-m", "sandbox_sim", "serve", "--port", str(port), "--store", "memory:", *more
+
+
+def report(name: str, value: float, target: str, *, unit: str = "") -> None:
+    print(f"  {name:<58} {value:8.2f}{unit:<4} (target {target})", flush=True)
+
+
+def paired(
+    rounds: int, ours: Callable[[int], load.Run], yardstick: Callable[[int], load.Run]
+) -> tuple[float, float]:
+    """Medians over the rounds of the ratios of throughput and p99."""
+    rates, tails = [], []
+    for number in range(rounds):
+        bare, own = yardstick(number), ours(number)
+        rates.append(own.per_second / bare.per_second)
+        tails.append(own.p99_ms / bare.p99_ms)
+        print(
+            f"    round {number + 1}: {own.per_second:6.0f}/s p99 {own.p99_ms:5.1f} ms,"
+            f" yardstick {bare.per_second:6.0f}/s p99 {bare.p99_ms:5.1f} ms",
+            flush=True,
+        )
+    return statistics.median(rates), statistics.median(tails)
+
+
+def request_path(rounds: int, seconds: float) -> None:
+    """`make_payment` on the memory store, with few and with 200,000 live transactions."""
+    ours_port, bare_port = free_port(), free_port()
+    ours_url, bare_url = f"http://127.0.0.1:{ours_port}", f"http://127.0.0.1:{bare_port}"
+
+    def measure(url: str, name: str) -> Callable[[int], load.Run]:
+        return lambda number: asyncio.run(
+            load.run(url, collections(NOWHERE, f"{name}{number}"), seconds=seconds)
+        )
+
+    with (
+        started("-m", "bench.yardstick", str(bare_port)),
+        started(*serve(ours_port, *BEYOND_THE_RUN)) as server,
+    ):
+        for url in (ours_url, bare_url):
+            asyncio.run(load.run(url, collections(NOWHERE, "warm"), count=2000))
+        print("request path, make_payment on the memory store")
+        rate, tail = paired(rounds, measure(ours_url, "few"), measure(bare_url, "few"))
+        report("requests a second, of the bare handler's", rate, ">= 0.80")
+        report("p99, times the bare handler's", tail, "<= 2.0")
+
+        before = rss_kib(server)
+        fill = asyncio.run(load.run(ours_url, collections(NOWHERE, "fill"), count=LIVE))
+        kib = (rss_kib(server) - before) / fill.answers
+        print(f"the same with {LIVE:,} and more live transactions")
+        rate, tail = paired(rounds, measure(ours_url, "many"), measure(bare_url, "many"))
+        report("requests a second, of the bare handler's", rate, ">= 0.80")
+        report("p99, times the bare handler's", tail, "<= 2.0")
+        report("memory for a live transaction", kib, "<= 1.20 KiB", unit=" KiB")
+
+
+def whole_life(rounds: int, seconds: float) -> None:
+    """Request, settlement and callback, against a handler that makes one POST for each request."""
+    ours_port, bare_port, taker_port = free_port(), free_port(), free_port()
+    taker = f"http://127.0.0.1:{taker_port}/callback"
+
+    def measure(url: str, name: str) -> Callable[[int], load.Run]:
+        return lambda number: asyncio.run(_steady(url, taker, f"{name}{number}", seconds))
+
+    with (
+        started("-m", "bench.receiver", str(taker_port), core=LOAD_CORE),
+        started("-m", "bench.yardstick", str(bare_port), taker),
+        started(*serve(ours_port, "--log-level", "info")),
+    ):
+        print("whole life: request, settlement, callback taken by a receiver in another process")
+        rate, _ = paired(
+            rounds,
+            measure(f"http://127.0.0.1:{ours_port}", "life"),
+            measure(f"http://127.0.0.1:{bare_port}", "life"),
+        )
+        report("lives a second, of the bare handler's that posts", rate, ">= 0.70")
+
+
+async def _steady(url: str, taker: str, name: str, seconds: float) -> load.Run:
+    """Once settlements flow: the smaller of the rates of requests and of callbacks taken."""
+    request = collections(taker, name)
+    await load.run(url, request, seconds=1.5)
+    taken_before = await asyncio.to_thread(_taken, taker)
+    run = await load.run(url, lambda number: request(number + 10**6), seconds=seconds)
+    callbacks = (await asyncio.to_thread(_taken, taker) - taken_before) / seconds
+    await _drained(taker)
+    return load.Run(min(run.per_second, callbacks), run.p99_ms, run.answers)
+
+
+async def _drained(taker: str) -> None:
+    """Wait until no callback came for a while, so that rounds do not mix."""
+    before = -1
+    while (now := await asyncio.to_thread(_taken, taker)) != before:
+        before = now
+        await asyncio.sleep(1.5)
+
+
+def _taken(taker: str) -> int:
+    with urllib.request.urlopen(taker) as response:
+        return int(response.read())
+
+
+def start(rounds: int) -> None:
+    """From the start of the process to the ready line."""
+    imports = ("-c", "import aiohttp.web, pydantic; print()")
+    ratios = []
+    for number in range(rounds + 1):
+        bare = seconds_until_line(*imports)
+        own = seconds_until_line(*serve(free_port()))
+        if number:  # the first pair warms the caches of the machine
+            ratios.append(own / bare)
+    print("start")
+    report(
+        "ready line of serve, times import aiohttp.web, pydantic",
+        statistics.median(ratios),
+        "<= 1.5",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4, help="of each round")
+    parser.add_argument("--only", choices=["request", "life", "start"])
+    options = parser.parse_args()
+    pin(LOAD_CORE)
+    print(f"Python {platform.python_version()}, medians of {options.rounds} interleaved rounds")
+    if options.only in {None, "start"}:
+        start(options.rounds + 4)
+    if options.only in {None, "request"}:
+        request_path(options.rounds, options.seconds)
+    if options.only in {None, "life"}:
+        whole_life(options.rounds, options.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Servers under measurement, each a process of its own on the first core."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SERVER_CORE, LOAD_CORE = 0, 1
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def pin(core: int) -> None:
+    """Keep this process on one core, where the machine has that many and allows it."""
+    if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > core:
+        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[core]})
+
+
+@contextmanager
+def started(*arguments: str, core: int = SERVER_CORE) -> Iterator[subprocess.Popen[str]]:
+    """A Python process that has printed its first line; it is ended with the block."""
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: pin(core),
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def rss_kib(process: subprocess.Popen[str]) -> int:
+    """Resident memory."""
+    status = Path(f"/proc/{process.pid}/status").read_text("ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1])
+
+
+def seconds_until_line(*arguments: str) -> float:
+    """From the start of a Python process to its first line, or to its end if it prints none."""
+    before = time.perf_counter()
+    with started(*arguments):
+        return time.perf_counter() - before
