@@ -122,7 +122,7 @@ def build(
     )
     app = make_app(
         frontdoor,
-        [Control(store, clock, clients), CheckoutFace(pages)],
+        [Control(store, clock, clients, settings.token), CheckoutFace(pages)],
         drain=partial(deliveries.close, GRACE_S),
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,

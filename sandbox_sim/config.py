@@ -5,12 +5,13 @@ A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the 
 """
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -21,13 +22,6 @@ from pydantic import (
     SecretStr,
     ValidationError,
     model_validator,
-)
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
 )
 
 from sandbox_sim.domain.callbacks import Profile
@@ -105,12 +99,10 @@ _SANDBOX_CREDENTIALS: Final = Credentials(
 )
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting with its default; the descriptions are the documentation."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, extra="forbid", frozen=True, validate_default=False
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8233, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
@@ -225,21 +217,14 @@ class Settings(BaseSettings):
         except ValueError:
             return self.host == "localhost"
 
+    @property
+    def token(self) -> str | None:
+        """The setting `control_token`, unmasked."""
+        return None if self.control_token is None else self.control_token.get_secret_value()
+
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
         return {entry.client_key: entry.client() for entry in self.credentials}
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """None but the arguments: `load` merges, so that it knows where each value came from."""
-        return (init_settings,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +235,6 @@ class Loaded:
     origins: Mapping[str, str]
 
 
-class _Flags(EnvSettingsSource):
-    """Text from the command line, read as the environment's is: JSON for lists and tables."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        super().__init__(Settings)
-        self.env_vars = {f"{ENV_PREFIX}{name}".lower(): text for name, text in texts.items()}
-
-
 def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
     """Read file, environment and flags; `ConfigError` says what is wrong, all of it at once."""
     flags = flags or {}
@@ -265,8 +242,8 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
     layers = {}
     if file is not None:
         layers[str(file)] = _file_values(file)
-    layers["environment"] = _text_values(EnvSettingsSource(Settings), "the environment")
-    layers["flag"] = _text_values(_Flags(flags), "a flag")
+    layers["environment"] = _decoded(_environment(), "the environment")
+    layers["flag"] = _decoded(flags, "a flag")
     values = {name: value for layer in layers.values() for name, value in layer.items()}
     origins = {name: origin for origin, layer in layers.items() for name in layer}
     try:
@@ -286,7 +263,20 @@ def _file_values(file: Path) -> Mapping[str, Any]:
     return values
 
 
-def _text_values(source: EnvSettingsSource, place: str) -> Mapping[str, Any]:
+def _environment() -> Mapping[str, str]:
+    names = {f"{ENV_PREFIX}{name}".lower(): name for name in Settings.model_fields}
+    return {names[key.lower()]: text for key, text in os.environ.items() if key.lower() in names}
+
+
+def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
+    """Values that came as text, read as pydantic-settings reads them: JSON for lists and tables."""
+    if not texts:
+        return {}
+    # Imported only now: it would take longer than all else that a start without any text loads.
+    from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
+
+    source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
+    source.env_vars = texts
     try:
         return source()
     except SettingsError as error:

@@ -45,3 +45,5 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("sandbox_sim").setLevel(level.upper())
+    # No line shows them, and to find them takes as long as to write the line.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

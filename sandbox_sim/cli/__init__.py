@@ -1,5 +1,6 @@
 """The command line, `sandbox-sim`. Each command imports what it needs when it runs."""
 
+import gc
 from pathlib import Path
 
 import click
@@ -68,10 +69,15 @@ def serve(
     **flags: str | None,
 ) -> None:
     """Run the gateway."""
-    from sandbox_sim.cli.serve import run
-
     given = {name: value for name, value in flags.items() if value is not None}
-    raise SystemExit(run(config_file, {**settings, **given}, as_json=bool(obj["as_json"])))
+    gc.disable()  # nothing loaded from here on is garbage; a running gateway turns it on again
+    try:
+        from sandbox_sim.cli.serve import run
+
+        code = run(config_file, {**settings, **given}, as_json=bool(obj["as_json"]))
+    finally:
+        gc.enable()
+    raise SystemExit(code)
 
 
 @main.command()

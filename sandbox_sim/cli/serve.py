@@ -69,9 +69,9 @@ def _on_signals(stop: asyncio.Future[int]) -> None:
 
 def _tune_collector() -> None:
     """What is loaded by now stays; only this process is tuned, never an importer's."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    gc.enable()
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:

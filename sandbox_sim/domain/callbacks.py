@@ -102,7 +102,7 @@ class Callback(NamedTuple):
     @property
     def shown_url(self) -> str:
         """The URL as it may be shown: a name and password in it are masked."""
-        return _USERINFO.sub(r"\1***@", self.url, count=1)
+        return _USERINFO.sub(r"\1***@", self.url, count=1) if "@" in self.url else self.url
 
     def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
         """The callback after one more attempt, done with when it was taken or the last one."""

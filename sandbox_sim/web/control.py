@@ -1,10 +1,11 @@
 """What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
 
+import hmac
 import json
 import math
 from collections.abc import Mapping, Sequence
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from sandbox_sim import __version__
@@ -21,9 +22,12 @@ Routes = Sequence[tuple[str, str, Handler]]
 class Control:
     """The handlers; the secret keys of the clients check the signatures of what comes in."""
 
-    def __init__(self, store: Store, clock: Clock, clients: Mapping[str, Client]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, clients: Mapping[str, Client], token: str | None
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._authorization = None if token is None else f"Bearer {token}".encode()
         self._secret_keys = [client.secret_key for client in clients.values()]
 
     def routes(self) -> Routes:
@@ -32,10 +36,21 @@ class Control:
             ("GET", "/_sandbox/livez", self.livez),
             ("GET", "/_sandbox/readyz", self.readyz),
             ("GET", "/_sandbox/version", self.version),
-            ("GET", "/_sandbox/inbox/{name}/messages", self.inbox_messages),
-            ("DELETE", "/_sandbox/inbox/{name}", self.clear_inbox),
+            ("GET", "/_sandbox/inbox/{name}/messages", self._guarded(self.inbox_messages)),
+            ("DELETE", "/_sandbox/inbox/{name}", self._guarded(self.clear_inbox)),
             ("*", "/_sandbox/inbox/{name}", self.receive),
         ]
+
+    def _guarded(self, handler: Handler) -> Handler:
+        """The handler, for whoever has the token of the setting `control_token`, if one is set."""
+
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
+            if self._authorization is None or hmac.compare_digest(given, self._authorization):
+                return await handler(request)
+            return error(401, "unauthorized", "Send the header Authorization: Bearer <token>")
+
+        return guarded
 
     async def livez(self, _request: web.Request) -> web.Response:
         """The process answers."""

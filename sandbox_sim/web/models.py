@@ -89,7 +89,8 @@ MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
 class Body(BaseModel):
     """Strict about types, silent about fields it does not know."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
+    # Each model is built when it is first used, so that serve starts fast.
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True)
 
     service_id: ServiceId
 

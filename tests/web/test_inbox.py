@@ -208,3 +208,41 @@ async def test_a_message_that_cannot_be_unpacked_is_an_error_of_our_own(
     request = request_bytes("/_sandbox/inbox/orders", b"garbage", b"Content-Encoding: gzip")
 
     assert_error(await exchange(sandbox, request), 400)
+
+
+class TestTheControlToken:
+    """Once one is set, only its holder reads and clears; deliveries and health stay open."""
+
+    @pytest.mark.parametrize("authorization", [b"", b"Bearer wrong", b"Bearer \xff", b"s3cret"])
+    @pytest.mark.parametrize(
+        ("method", "path"), [("GET", "inbox/orders/messages"), ("DELETE", "inbox/orders")]
+    )
+    async def test_without_it_nobody_looks_in(
+        self, start_sandbox: StartSandbox, method: str, path: str, authorization: bytes
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+        header = b"Authorization: " + authorization
+
+        answer = await exchange(
+            sandbox,
+            request_bytes(f"/_sandbox/{path}", b"", header, method=method, credentials=False),
+        )
+
+        assert_error(answer, 401)
+
+    async def test_its_holder_does(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+        request = request_bytes(
+            "/_sandbox/inbox/orders/messages",
+            b"",
+            b"Authorization: Bearer s3cret",
+            method="GET",
+            credentials=False,
+        )
+
+        assert (await exchange(sandbox, request)).status == 200
+
+    async def test_a_delivery_needs_none(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+
+        assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)).status == 200
