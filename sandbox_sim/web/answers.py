@@ -4,19 +4,61 @@ import json
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from http import HTTPStatus
+from typing import Final, cast
 
-from aiohttp import web
+from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.helpers import rfc822_formatted_time
+from multidict import CIMultiDict
 
 from sandbox_sim.domain.codes import CATALOGUE, Reply
 
 log = logging.getLogger("sandbox_sim.requests")
 
-_JSON: Final = "application/json"
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
-def render(reply: Reply, request_id: str, reject_status: int = 200) -> web.Response:
-    """The answer as HTTP.
+class Answer:
+    """An answer of the gateway, as aiohttp's protocol takes a response; written once, whole.
+
+    It stands in for `web.Response` because that takes a tenth of the time of a request.
+    """
+
+    __slots__ = ("_body", "_headers", "_written", "keep_alive", "status")
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.keep_alive = True
+        self.status = status
+        self._headers = headers
+        self._body = body
+        self._written = False
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Write head and body with the writer of the request."""
+        if self._written:
+            return
+        self._written = True
+        self.keep_alive = self.keep_alive and bool(request.keep_alive)
+        version = request.version
+        head = CIMultiDict(self._headers)
+        head["Content-Type"] = "application/json"
+        head["Content-Length"] = str(len(self._body))
+        head["Date"] = rfc822_formatted_time()
+        if self.keep_alive != (version >= HttpVersion11):
+            head["Connection"] = "keep-alive" if self.keep_alive else "close"
+        phrase = _PHRASES.get(self.status, "")
+        line = f"HTTP/{version.major}.{version.minor} {self.status} {phrase}"
+        await request.writer.write_headers(line, head)
+        await request.writer.write_eof(b"" if request.method == hdrs.METH_HEAD else self._body)
+
+    async def write_eof(self) -> None:
+        """`prepare` has written it all."""
+
+
+def render(
+    reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
+) -> web.StreamResponse:
+    """The one place where a reply becomes an answer.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
     """
@@ -27,14 +69,12 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> web.Respo
         body = _plain_body(reply.code, message)
     else:
         body = _encode({**reply.fields, "response_message": message, "response_code": reply.code})
-    headers = {
-        "Content-Type": _JSON,
-        "X-Sandbox-Rule": reply.rule,
-        "X-Sandbox-Request-Id": request_id,
-    }
+    headers = {"X-Sandbox-Rule": reply.rule, "X-Sandbox-Request-Id": request_id}
     if reply.headers is not None:
         headers.update(reply.headers)
-    return web.Response(body=body, status=status, headers=headers)
+    answer = Answer(status, headers, body)
+    answer.keep_alive = keep_alive
+    return cast("web.StreamResponse", answer)
 
 
 @lru_cache(maxsize=256)

@@ -61,10 +61,9 @@ class Frontdoor:
         except Exception as error:
             reply = self._failure(request, error)
         request_id = self._ids.request_id()
-        response = render(reply, request_id, self._reject_status)
+        answer = render(reply, request_id, reject_status=self._reject_status)
         try:
-            await response.prepare(request)
-            await response.write_eof()
+            await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
@@ -72,7 +71,7 @@ class Frontdoor:
             explain(reply, request_id, f"{request.method} {request.path}", None, None)
         else:
             explain(reply, request_id, request.path, call.service_id, call.transaction_id)
-        return response
+        return answer
 
     def _operation(self, request: web.Request) -> Operation:
         operation = self._operations.get(request.path)

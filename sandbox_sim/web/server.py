@@ -44,9 +44,7 @@ class _Protocol(RequestHandler):
         else:
             reply = Reply("500", "errors", "a fault of the server")
             log.error("a request failed", exc_info=exc)
-        response = render(reply, request_id="unread")
-        response.force_close()
-        return response
+        return render(reply, request_id="unread", keep_alive=False)
 
 
 class _Server(web.Server):

@@ -10,6 +10,7 @@ from aiohttp import ClientSession, web
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
+from sandbox_sim.web.answers import Answer
 from sandbox_sim.web.server import GatewayRunner
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import Receiver, StartReceiver
@@ -26,15 +27,15 @@ class HeldAnswer:
 @pytest.fixture
 async def held_answer(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HeldAnswer]:
     held = HeldAnswer()
-    write_eof = web.Response.write_eof
+    prepare = Answer.prepare
 
-    async def wait_and_write(response: web.Response, data: bytes = b"") -> None:
-        if response.status == 202 and not held.reached.is_set():
+    async def wait_and_write(answer: Answer, request: web.BaseRequest) -> None:
+        if answer.status == 202 and not held.reached.is_set():
             held.reached.set()
             await held.released.wait()
-        await write_eof(response, data)
+        await prepare(answer, request)
 
-    monkeypatch.setattr(web.Response, "write_eof", wait_and_write)
+    monkeypatch.setattr(Answer, "prepare", wait_and_write)
     yield held
     held.released.set()
 
