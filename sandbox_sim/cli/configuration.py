@@ -15,6 +15,7 @@ _HEAD = """\
 # flag > environment > file > default. Take the # off what you change.
 """
 _CREDENTIALS = """
+# Credential sets. As soon as there is one, sandbox_key:sandbox_secret is no longer taken.
 # [[credentials]]
 # client_key = "sandbox_key"
 # secret_key = "sandbox_secret"

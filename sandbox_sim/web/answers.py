@@ -103,12 +103,13 @@ def explain(
     words += [f"transaction {transaction_id}"] if transaction_id is not None else []
     log.log(
         level,
-        "%s: %s %s, by rule %s: %s",
+        "%s: %s %s, by rule %s: %s [%s]",
         " ".join(words),
         reply.code,
-        reply.message or CATALOGUE[reply.code].message,
+        CATALOGUE[reply.code].message,
         reply.rule,
         why,
+        request_id,
         extra={
             "facts": {
                 "request_id": request_id,
