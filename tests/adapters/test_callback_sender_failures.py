@@ -4,9 +4,9 @@ import asyncio
 import socket
 import ssl
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
+import trustme
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
@@ -16,7 +16,6 @@ from tests.adapters.conftest import Listen, Receiver, http, post
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
 
 SOON = timedelta(milliseconds=30)
-HERE = Path(__file__).parent
 
 
 async def for_ever(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
@@ -135,7 +134,7 @@ class TestTls:
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(HERE / "self-signed.pem")
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
 
         answer = await post(sender, await listen(Receiver(http("200 OK")), context))
 
