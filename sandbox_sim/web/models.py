@@ -315,7 +315,8 @@ _Ctm = Annotated[Collection | _CtmCard, Discriminator("payment_option")]
 _Mtc = Annotated[MobilePayout | BankPayout | CardPayout, Discriminator("payment_option")]
 
 MAKE_PAYMENT: TypeAdapter[PaymentBody] = TypeAdapter(
-    Annotated[_Ctm | Deposit | _Mtc, Discriminator("trans_type")]
+    Annotated[_Ctm | Deposit | _Mtc, Discriminator("trans_type")],
+    config=ConfigDict(defer_build=True),
 )
 
 
