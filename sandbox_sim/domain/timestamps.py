@@ -10,7 +10,8 @@ _DAY: Final = (
 )
 _MINUTES: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 # `2026-01-31 09:30`, `2026-01-31 09:30:00` and `2026-01-31T09:30:00Z`, there with or without
-# seconds and a fraction of them; days and hours that no calendar has are refused.
+# seconds and a fraction of them; days and hours that no calendar has are
+# refused, but for 29 February, which is taken in every year.
 REQUEST_TIME: Final = (
     rf"^[0-9]{{4}}-{_DAY}(?: {_MINUTES}(?::[0-5][0-9])?"
     rf"|T{_MINUTES}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?Z)$"
