@@ -35,9 +35,6 @@ from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.operations import Operations
 
-# How long callbacks that are on the wire may take when the server stops.
-GRACE_S = 5.0
-
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
@@ -123,11 +120,11 @@ def build(
     app = make_app(
         frontdoor,
         [Control(store, clock, clients, settings.token), CheckoutFace(pages)],
-        drain=partial(deliveries.close, GRACE_S),
+        drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, jobs, deliveries, http_sender))
+    app.cleanup_ctx.append(partial(_background, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
 
 
@@ -153,7 +150,7 @@ def _schedule(settings: Settings) -> Schedule:
 
 
 async def _background(
-    jobs: Jobs, deliveries: Deliveries, sender: HttpCallbackSender, _app: web.Application
+    jobs: Jobs, sender: HttpCallbackSender, _app: web.Application
 ) -> AsyncIterator[None]:
     """The session of the callbacks and the loop of the jobs, while the application runs."""
     async with sender:
@@ -162,4 +159,3 @@ async def _background(
         loop.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await loop
-        await deliveries.close(GRACE_S)

@@ -17,15 +17,15 @@ CONTROL_PREFIX = "/_sandbox"
 FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
 # What a path begins with that is ours, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
-# Waits, within limits, for the work in hand before the server stops.
-DRAIN: web.AppKey[Callable[[], Awaitable[None]]] = web.AppKey("DRAIN")
+# Waits for the callbacks on the wire before the server stops, at most so many seconds.
+DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 
 def make_app(
     frontdoor: Frontdoor,
     faces: Iterable[Control | CheckoutFace],
     *,
-    drain: Callable[[], Awaitable[None]],
+    drain: Callable[[float], Awaitable[None]],
     base_path: str,
     max_body_bytes: int,
 ) -> web.Application:

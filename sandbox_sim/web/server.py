@@ -17,7 +17,7 @@ from sandbox_sim.web.app import DRAIN, FRONTDOOR, OURS
 
 log = logging.getLogger("sandbox_sim.requests")
 
-# How long requests in hand may take when the server stops.
+# How long callbacks on the wire, and then requests in hand, may take when the server stops.
 GRACE_S = 5.0
 MAX_HEADER_BYTES = 65_536
 
@@ -82,5 +82,5 @@ class GatewayRunner(web.AppRunner):
 
         The callbacks come first: their receiver may be this very server.
         """
-        await self.app[DRAIN]()
+        await self.app[DRAIN](GRACE_S)
         await super().cleanup()
