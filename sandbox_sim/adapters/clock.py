@@ -9,31 +9,21 @@ from typing import Final
 RESOLUTION_S: Final = 0.005
 
 
-class SystemClock:
-    """Gateway time is the machine's, plus a shift that `move_to` sets."""
+class _Clock:
+    """What both have in common: real time, and waiting that a move of the clock ends."""
 
     def __init__(self) -> None:
-        self._shift = timedelta()
         self._waiting: set[asyncio.Event] = set()
-
-    def now(self) -> datetime:
-        """Gateway time, in UTC."""
-        return datetime.now(UTC) + self._shift
 
     def monotonic(self) -> float:
         """Real time in seconds, for durations only."""
         return time.monotonic()
 
-    def move_to(self, moment: datetime) -> None:
-        """Shift gateway time to this moment; it goes on from there."""
-        self._shift += moment - self.now()
-        _set_all(self._waiting)
+    def _moved(self) -> None:
+        for event in self._waiting:
+            event.set()
 
-    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
-        """Return when `wake` is set, when `until` is reached, or when the clock was moved."""
-        seconds = None
-        if until is not None:
-            seconds = max((until - self.now()).total_seconds(), RESOLUTION_S)
+    async def _wait(self, wake: asyncio.Event, seconds: float | None) -> None:
         self._waiting.add(wake)
         try:
             async with asyncio.timeout(seconds):
@@ -44,37 +34,47 @@ class SystemClock:
             self._waiting.discard(wake)
 
 
-class VirtualClock:
+class SystemClock(_Clock):
+    """Gateway time is the machine's, plus a shift that `move_to` sets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shift = timedelta()
+
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+        return datetime.now(UTC) + self._shift
+
+    def move_to(self, moment: datetime) -> None:
+        """Shift gateway time to this moment; it goes on from there."""
+        self._shift += moment - self.now()
+        self._moved()
+
+    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
+        """Return when `wake` is set, when `until` is reached, or when the clock was moved."""
+        seconds = None
+        if until is not None:
+            seconds = max((until - self.now()).total_seconds(), RESOLUTION_S)
+        await self._wait(wake, seconds)
+
+
+class VirtualClock(_Clock):
     """Gateway time stands still until it is moved; for tests, which never sleep."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, 9, tzinfo=UTC)) -> None:
+        super().__init__()
         self._now = start
-        self._waiting: set[asyncio.Event] = set()
 
     def now(self) -> datetime:
         """Gateway time, in UTC."""
         return self._now
 
-    def monotonic(self) -> float:
-        """Real time in seconds, for durations only."""
-        return time.monotonic()
-
     def move_to(self, moment: datetime) -> None:
         """Gateway time is this moment from now on."""
         self._now = moment
-        _set_all(self._waiting)
+        self._moved()
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
         """Return when `wake` is set or somebody moves the clock."""
-        if until is not None and until <= self._now:
-            return
-        self._waiting.add(wake)
-        try:
-            await wake.wait()
-        finally:
-            self._waiting.discard(wake)
-
-
-def _set_all(events: set[asyncio.Event]) -> None:
-    for event in events:
-        event.set()
+        if until is None or until > self._now:
+            await self._wait(wake, None)

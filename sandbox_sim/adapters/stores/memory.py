@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeVar
@@ -151,12 +151,7 @@ class _MemoryUnit:
         return self._checkouts.get(checkout_id)
 
     async def save_checkout(self, checkout: Checkout) -> None:
-        before = self._checkouts.get(checkout.id)
-        self._checkouts[checkout.id] = checkout
-        if before is not None:
-            self.undo.append(lambda: self._checkouts.__setitem__(checkout.id, before))
-        else:
-            self.undo.append(lambda: self._checkouts.pop(checkout.id, None))
+        self._put(self._checkouts, checkout.id, checkout)
 
     async def callback(self, service_id: int, callback_id: str) -> Callback | None:
         return self._service(service_id).callbacks.get(callback_id)
@@ -285,14 +280,14 @@ class _MemoryUnit:
         self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
         return len(inbox)
 
-    def _put(self, kept: dict[K, V], key: K, value: V) -> None:
+    def _put(self, kept: MutableMapping[K, V], key: K, value: V) -> None:
         """Set a key, noting what it was."""
         before = kept.get(key)
         kept[key] = value
         self.undo.append(lambda: _put_back(kept, key, before))
 
 
-def _put_back(kept: dict[K, V], key: K, before: V | None) -> None:
+def _put_back(kept: MutableMapping[K, V], key: K, before: V | None) -> None:
     """Make a key what it was; None stands for not there."""
     if before is None:
         kept.pop(key, None)
