@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from pydantic import SecretStr
 
-from sandbox_sim.config import ConfigError, Settings, defaults, load
+from sandbox_sim.config import ConfigError, Loaded, Settings, defaults, load
 
 _HEAD = """\
 # Settings of sandbox_sim: every one of them, with its default.
@@ -25,24 +25,25 @@ _CREDENTIALS = """
 """
 
 
-def check(config_file: Path | None, flags: Mapping[str, str]) -> int:
-    """Exit code 1, and what is wrong, if the settings are not in order."""
+def load_or_exit(config_file: Path | None, flags: Mapping[str, str]) -> Loaded:
+    """The settings; where they are not in order, what is wrong on stderr and exit code 1."""
     try:
-        load(config_file, flags)
+        return load(config_file, flags)
     except ConfigError as error:
         click.echo(str(error), err=True)
-        return 1
+        raise SystemExit(1) from None
+
+
+def check(config_file: Path | None, flags: Mapping[str, str]) -> int:
+    """Exit code 1, and what is wrong, if the settings are not in order."""
+    load_or_exit(config_file, flags)
     click.echo("the settings are in order")
     return 0
 
 
 def show(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
     """Every setting, its value and its origin."""
-    try:
-        loaded = load(config_file, flags)
-    except ConfigError as error:
-        click.echo(str(error), err=True)
-        return 1
+    loaded = load_or_exit(config_file, flags)
     rows = {
         name: {"value": value, "from": loaded.origins.get(name, "default")}
         for name, value in loaded.settings.model_dump(mode="json").items()

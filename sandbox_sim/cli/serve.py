@@ -15,7 +15,8 @@ from aiohttp import web
 
 from sandbox_sim import logs
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import ConfigError, Settings, load
+from sandbox_sim.cli.configuration import load_or_exit
+from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
 
 INTERRUPTED = 130
@@ -25,11 +26,7 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 
 def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
     """Serve until a signal; returns the exit code."""
-    try:
-        settings = load(config_file, flags).settings
-    except ConfigError as error:
-        click.echo(str(error), err=True)
-        return 1
+    settings = load_or_exit(config_file, flags).settings
     logs.configure(settings.log_level, settings.log_format)
     _warn(settings)
     try:

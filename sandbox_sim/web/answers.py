@@ -26,8 +26,10 @@ class Answer:
 
     __slots__ = ("_body", "_headers", "_written", "keep_alive", "status")
 
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        self.keep_alive = True
+    def __init__(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, keep_alive: bool
+    ) -> None:
+        self.keep_alive = keep_alive
         self.status = status
         self._headers = headers
         self._body = body
@@ -72,8 +74,7 @@ def render(
     headers = {"X-Sandbox-Rule": reply.rule, "X-Sandbox-Request-Id": request_id}
     if reply.headers is not None:
         headers.update(reply.headers)
-    answer = Answer(status, headers, body)
-    answer.keep_alive = keep_alive
+    answer = Answer(status, headers, body, keep_alive=keep_alive)
     return cast("web.StreamResponse", answer)
 
 
