@@ -9,8 +9,9 @@ from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
-from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.domain.vocabulary import Operation
 
 NOW = datetime(2026, 1, 1, 9, tzinfo=UTC)
@@ -23,24 +24,21 @@ def after(**by: float) -> datetime:
 
 
 def transaction(network_id: str = "10000000001", **fields: Any) -> Transaction:
-    plain = Transaction(
-        network_transaction_id=network_id,
+    """A pending collection; `fields` may be of the transaction or of its payment."""
+    payment = Payment(
+        operation=Operation.COLLECT,
         service_id=SERVICE,
         transaction_id="T1",
-        operation=Operation.COLLECT,
+        reference="Order 1",
         amount=Decimal("10.50"),
         nw="MTN",
         party="0244000001",
         payment_mode="MOM",
-        reference="Order 1",
         currency_code="GHS",
         callback_url="http://shop.test/callback",
-        client_key="sandbox_key",
-        status=Status.PENDING,
-        initiated_at=NOW,
-        decided_at=None,
-        expires_at=after(minutes=15),
     )
+    asked = {name: fields.pop(name) for name in Payment._fields if name in fields}
+    plain = Transaction(payment._replace(**asked), network_id, "sandbox_key", NOW)
     return plain._replace(**fields)
 
 
@@ -64,8 +62,6 @@ def checkout(checkout_id: str = "P1", **fields: Any) -> Checkout:
         id=checkout_id,
         service_id=SERVICE,
         network_transaction_id="10000000001",
-        landing_page="http://shop.test/thanks",
-        asks_for_card=False,
         expires_at=after(minutes=15),
     )
     return plain._replace(**fields)

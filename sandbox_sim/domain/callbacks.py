@@ -157,17 +157,17 @@ def number(amount: Decimal) -> int | float:
 
 def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dict[str, object]:
     """The body that the interface shows."""
-    status = transaction.status
+    status, payment = transaction.status, transaction.payment
     wording = WORDING[status]
     return {
-        "trans_ref": transaction.transaction_id,
+        "trans_ref": payment.transaction_id,
         "trans_id": transaction.network_transaction_id,
         "trans_status": status.value if bare else f"{status.value}/{wording.callback}",
         "message": wording.message,
-        "customer_number": msisdn.international(transaction.party),
-        "nw": transaction.nw,
-        "payment_mode": transaction.payment_mode,
-        "amount": plain(transaction.amount),
+        "customer_number": msisdn.international(payment.party),
+        "nw": payment.nw,
+        "payment_mode": payment.payment_mode,
+        "amount": plain(payment.amount),
     }
 
 
@@ -178,17 +178,17 @@ def trans_bare(transaction: Transaction, at: datetime) -> dict[str, object]:
 
 def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
     """The status record and the request in one."""
-    wording = WORDING[transaction.status]
+    wording, payment = WORDING[transaction.status], transaction.payment
     return {
-        "transaction_id": transaction.transaction_id,
+        "transaction_id": payment.transaction_id,
         "status": transaction.status.value,
         "status_desc": wording.description,
         "network_transaction_id": transaction.network_transaction_id,
         "message": wording.message,
-        "amount": number(transaction.amount),
-        "currency_code": transaction.currency_code,
-        "customer_number": msisdn.international(transaction.party),
-        "reference": transaction.reference,
+        "amount": number(payment.amount),
+        "currency_code": payment.currency_code,
+        "customer_number": msisdn.international(payment.party),
+        "reference": payment.reference,
         "timestamp": iso(at),
     }
 
@@ -208,7 +208,7 @@ def event(transaction: Transaction, at: datetime) -> dict[str, object]:
     return {
         "event_type": _EVENT_TYPES[transaction.status],
         "transaction_id": body.pop("transaction_id"),
-        "order_id": transaction.reference,
+        "order_id": transaction.payment.reference,
         **body,
     }
 
@@ -242,7 +242,7 @@ def compose(
         service_id=transaction.service_id,
         transaction_id=transaction.transaction_id,
         network_transaction_id=transaction.network_transaction_id,
-        url=transaction.callback_url,
+        url=transaction.payment.callback_url,
         profile=profile,
         body=body,
         signature=sign(body.encode(), secret_key) if secret_key is not None else None,

@@ -29,13 +29,11 @@ STATUS_OF: Final = MappingProxyType(
 
 
 class Checkout(NamedTuple):
-    """What the page needs to know; `id` is the last part of `redirect_url`, unguessable."""
+    """The page of a transaction; `id` is the last part of `redirect_url`, unguessable."""
 
     id: str
     service_id: int
     network_transaction_id: str
-    landing_page: str
-    asks_for_card: bool
     expires_at: datetime
     opened: bool = False
 

@@ -115,19 +115,16 @@ def movement(transaction: Transaction) -> Posting | None:
     Money that leaves does so at acceptance and comes back if the transaction does not succeed;
     money that comes in arrives with success.
     """
-    status = transaction.status
-    spent, received = (
-        _SPENT_FROM.get(transaction.operation),
-        _RECEIVED_ON.get(transaction.operation),
-    )
-    amount = transaction.amount
+    status, operation = transaction.status, transaction.payment.operation
+    spent, received = _SPENT_FROM.get(operation), _RECEIVED_ON.get(operation)
+    amount = transaction.payment.amount
     if spent and status is Status.PENDING:
         account, amount, reason = spent, -amount, "spent"
     elif spent and status in {Status.FAILED, Status.CANCELLED}:
         account, reason = spent, "returned"
     elif received and status is Status.SUCCESSFUL:
         account = received
-        reason = "deposited" if transaction.operation is Operation.DEPOSIT else "collected"
+        reason = "deposited" if operation is Operation.DEPOSIT else "collected"
     else:
         return None
     at = transaction.decided_at or transaction.initiated_at

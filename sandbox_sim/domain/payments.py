@@ -37,11 +37,14 @@ class Payment(NamedTuple):
         """The production shape of card collection: the hosted page takes the card (D20)."""
         return self.operation is Operation.CARD and self.nw == HOSTED_CARD
 
-    @property
-    def shown_party(self) -> str:
-        """`party` as it may be kept and shown: a card number is masked."""
+    def paid_by_card(self, number: str) -> "Payment":
+        """The payment as it may be kept and shown, with this card number masked."""
+        return self._replace(party=cards.masked(number))
+
+    def kept(self) -> "Payment":
+        """The payment as it may be kept and shown: a card number is masked."""
         is_card = self.operation is Operation.CARD or self.payment_mode == PaymentOption.CARD
-        return cards.masked(self.party) if is_card else self.party
+        return self.paid_by_card(self.party) if is_card else self
 
 
 _MOBILE = frozenset({Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME})

@@ -6,12 +6,11 @@ stays so: moving it again raises `IllegalTransition` and changes nothing.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.domain.payments import Payment
 
 # "About 15 minutes", from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
@@ -69,28 +68,32 @@ class Change(NamedTuple):
 class Transaction(NamedTuple):
     """A payment that was taken, from its 202 on.
 
+    payment: as it may be kept, so a card number in it is masked.
     network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
-    party: customer number in local form, bill account, or masked card number.
     decided_at: when it left 002; None before.
-    expires_at: from then on a status query does not find it.
     """
 
+    payment: Payment
     network_transaction_id: str
-    service_id: int
-    transaction_id: str
-    operation: Operation
-    amount: Decimal
-    nw: str
-    party: str
-    payment_mode: str
-    reference: str
-    currency_code: str
-    callback_url: str
     client_key: str
-    status: Status
     initiated_at: datetime
-    decided_at: datetime | None
-    expires_at: datetime
+    status: Status = Status.PENDING
+    decided_at: datetime | None = None
+
+    @property
+    def service_id(self) -> int:
+        """Whose it is."""
+        return self.payment.service_id
+
+    @property
+    def transaction_id(self) -> str:
+        """The client's own id of it."""
+        return self.payment.transaction_id
+
+    @property
+    def expires_at(self) -> datetime:
+        """From then on a status query does not find it."""
+        return self.initiated_at + STATUS_RETENTION
 
     @property
     def timeline(self) -> tuple[Change, ...]:

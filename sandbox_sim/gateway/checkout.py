@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from sandbox_sim.domain import cards
 from sandbox_sim.domain.checkout import STATUS_OF, Checkout, Choice
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.outcomes import Sandbox, card_outcome
@@ -50,11 +49,12 @@ class CheckoutPages:
             if page is None or page.transaction.status is not Status.PENDING:
                 return page
             transaction = page.transaction
-            if page.checkout.asks_for_card and choice is Choice.PAY:
+            if transaction.payment.asks_for_card and choice is Choice.PAY:
                 refusal = card_outcome(card_number, None, self._sandbox)
                 if refusal is not None:
                     return page._replace(problem="This card is not one of the sandbox test cards")
-                transaction = transaction._replace(party=cards.masked(card_number))
+                paid = transaction.payment.paid_by_card(card_number)
+                transaction = transaction._replace(payment=paid)
             # A failed payment sends no callback; a cancelled one does (D31).
             decided = await self._settlement.conclude(
                 unit,

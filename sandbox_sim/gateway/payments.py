@@ -12,7 +12,7 @@ from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
 from sandbox_sim.domain.payments import Payment
-from sandbox_sim.domain.transactions import STATUS_RETENTION, Status, Transaction
+from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.deliveries import AnswerGate
@@ -83,7 +83,7 @@ class Payments:
         outcome = decide(payment, self._sandbox, Facts(repeated, available))
         fields: dict[str, object] | None = None
         if outcome.code in LEAVE_A_RECORD:
-            transaction = self._transaction(payment, client, network_id, now)
+            transaction = Transaction(payment.kept(), network_id, client.client_key, now)
             if outcome.code == "202":
                 await self._keep(unit, transaction)
                 due = now + self._settle_delay
@@ -118,8 +118,6 @@ class Payments:
             id=self._ids.token(),
             service_id=payment.service_id,
             network_transaction_id=transaction.network_transaction_id,
-            landing_page=payment.landing_page,
-            asks_for_card=payment.asks_for_card,
             expires_at=transaction.expires_at,
         )
         await unit.save_checkout(checkout)
@@ -127,25 +125,3 @@ class Payments:
             due = transaction.initiated_at + self._auto_complete
             await unit.add_job(Job(due, JobKind.SETTLE_CARD, payment.service_id, checkout.id))
         return checkout.id
-
-    def _transaction(
-        self, payment: Payment, client: Client, network_id: str, now: datetime
-    ) -> Transaction:
-        return Transaction(
-            network_transaction_id=network_id,
-            service_id=payment.service_id,
-            transaction_id=payment.transaction_id,
-            operation=payment.operation,
-            amount=payment.amount,
-            nw=payment.nw,
-            party=payment.shown_party,
-            payment_mode=payment.payment_mode,
-            reference=payment.reference,
-            currency_code=payment.currency_code,
-            callback_url=payment.callback_url,
-            client_key=client.client_key,
-            status=Status.PENDING,
-            initiated_at=now,
-            decided_at=None,
-            expires_at=now + STATUS_RETENTION,
-        )

@@ -58,12 +58,13 @@ class Settlement:
 
     async def _promise_callback(self, unit: Unit, transaction: Transaction, now: datetime) -> None:
         client = self._clients.get(transaction.client_key)
+        url = transaction.payment.callback_url
         default = self._notices.profile
         if client is not None and client.callback_profile is not None:
             default = Profile(client.callback_profile)
         callback = callbacks.compose(
             transaction,
-            callbacks.choose_profile(transaction.callback_url, self._notices.profiles, default),
+            callbacks.choose_profile(url, self._notices.profiles, default),
             client.secret_key if client is not None and self._notices.signed else None,
             self._ids.message_id(),
             now,

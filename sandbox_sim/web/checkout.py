@@ -62,7 +62,7 @@ class CheckoutFace:
         if page is None:
             return _not_found()
         if page.problem is None and choice is Choice.PAY and _paid(page):
-            raise web.HTTPSeeOther(page.checkout.landing_page)
+            raise web.HTTPSeeOther(page.transaction.payment.landing_page)
         return _html(page)
 
 
@@ -71,23 +71,23 @@ def _paid(page: Page) -> bool:
 
 
 def _html(page: Page) -> web.Response:
-    transaction = page.transaction
+    status, payment = page.transaction.status, page.transaction.payment
     facts = {
-        "Amount": f"{transaction.currency_code} {plain(transaction.amount)}",
-        "For": transaction.reference,
-        "Card": transaction.party or "to be entered",
+        "Amount": f"{payment.currency_code} {plain(payment.amount)}",
+        "For": payment.reference,
+        "Card": payment.party or "to be entered",
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-    if transaction.status is not Status.PENDING:
-        link = escape(page.checkout.landing_page, quote=True)
+    if status is not Status.PENDING:
+        link = escape(payment.landing_page, quote=True)
         content = f'<dl>{rows}</dl><p><a href="{link}" rel="noreferrer">Back to the shop</a></p>'
-        return _answer(WORDING[transaction.status].description, content)
+        return _answer(WORDING[status].description, content)
     problem = f'<p role="alert">{escape(page.problem)}</p>' if page.problem else ""
     buttons = "".join(
         f'<button name="choice" value="{choice}">{choice.capitalize()}</button> '
         for choice in Choice
     )
-    card = _CARD_FIELD if page.checkout.asks_for_card else ""
+    card = _CARD_FIELD if payment.asks_for_card else ""
     content = f'<dl>{rows}</dl>{problem}<form method="post">{card}{buttons}</form>'
     return _answer("Sandbox card payment", content)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
-from sandbox_sim.domain.transactions import STATUS_RETENTION, Status, Transaction
+from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -47,27 +47,10 @@ def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
 
 
 def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:
-    """What an accepted payment leaves: pending since noon."""
-    asked = payment(operation)
-    values: dict[str, Any] = {
-        "network_transaction_id": "12345678901",
-        "service_id": asked.service_id,
-        "transaction_id": asked.transaction_id,
-        "operation": operation,
-        "amount": asked.amount,
-        "nw": asked.nw,
-        "party": asked.shown_party,
-        "payment_mode": asked.payment_mode,
-        "reference": asked.reference,
-        "currency_code": asked.currency_code,
-        "callback_url": asked.callback_url,
-        "client_key": "sandbox_key",
-        "status": Status.PENDING,
-        "initiated_at": NOON,
-        "decided_at": None,
-        "expires_at": NOON + STATUS_RETENTION,
-    }
-    return Transaction(**{**values, **fields})
+    """What an accepted payment leaves, pending since noon; `fields` of it or of its payment."""
+    asked = {name: fields.pop(name) for name in Payment._fields if name in fields}
+    made = Transaction(payment(operation, **asked).kept(), "12345678901", "sandbox_key", NOON)
+    return made._replace(**fields)
 
 
 def settled(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:

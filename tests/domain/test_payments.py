@@ -37,7 +37,7 @@ def test_only_a_card_collection_has_a_page_to_ask_on(operation: Operation) -> No
 @pytest.mark.decision("D28")
 @pytest.mark.parametrize("option", ["CRD", "CRM"])
 def test_a_card_that_pays_is_masked(option: str) -> None:
-    shown = payment(Operation.CARD, payment_mode=option).shown_party
+    shown = payment(Operation.CARD, payment_mode=option).kept().party
 
     assert shown == "411111******1111"
 
@@ -46,7 +46,7 @@ def test_a_card_that_pays_is_masked(option: str) -> None:
 def test_a_card_that_is_paid_is_masked() -> None:
     paid = payment(Operation.PAYOUT, nw="VIS", payment_mode="CRD", party="4111111111111111")
 
-    assert paid.shown_party == "411111******1111"
+    assert paid.kept().party == "411111******1111"
 
 
 @pytest.mark.decision("D28")
@@ -55,4 +55,4 @@ def test_a_card_that_is_paid_is_masked() -> None:
     [Operation.COLLECT, Operation.DEPOSIT, Operation.PAYOUT, Operation.BILL, Operation.AIRTIME],
 )
 def test_a_number_or_an_account_is_shown_as_it_came(operation: Operation) -> None:
-    assert payment(operation).shown_party == payment(operation).party
+    assert payment(operation).kept() == payment(operation)

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from cachetools import TLRUCache
@@ -27,6 +27,7 @@ from sandbox_sim.gateway.ports import Clock, Unit
 # How many finished callbacks of one service, and messages of one inbox, are kept to look at.
 KEPT_CALLBACKS: Final = 10_000
 KEPT_INBOX_MESSAGES: Final = 1_000
+_A_MINUTE: Final = timedelta(minutes=1)
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -36,24 +37,63 @@ V = TypeVar("V")
 _Entry = tuple[datetime, int, JobKind, int, str]
 
 
-class _StatusCache(TLRUCache[str, Transaction]):
-    """Transactions by network id until they expire, and which one a `transaction_id` names."""
+class _StatusCache(TLRUCache[datetime, list[str]]):
+    """Transactions by network id until they expire, and which one a `transaction_id` names.
+
+    What cachetools keeps is the terms: the ids that may be forgotten by the end of a minute. Asked
+    once a minute, and not for each transaction, it costs a request nothing; and nothing hangs on
+    the minute, because what has expired is not found, whether it is still here or not.
+    """
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__(maxsize=math.inf, ttu=_kept_until, timer=clock.now)  # type: ignore[arg-type]
+        super().__init__(maxsize=math.inf, ttu=_end_of_term, timer=clock.now)  # type: ignore[arg-type]
+        self.records: dict[str, Transaction] = {}
         self.current: dict[str, str] = {}
+        self._clock = clock
+        self._minute: datetime | None = None
+        self._ids: list[str] = []
 
-    def expire(self, time: float | None = None) -> list[tuple[str, Transaction]]:
-        """Forget what is over; `current` forgets it too."""
-        gone = super().expire(time)
-        for network_id, transaction in gone:
-            if self.current.get(transaction.transaction_id) == network_id:
-                del self.current[transaction.transaction_id]
-        return gone
+    def add(self, transaction: Transaction) -> None:
+        """Keep a transaction for its term."""
+        network_id = transaction.network_transaction_id
+        self.records[network_id] = transaction
+        self._keep(network_id, transaction.expires_at)
+
+    def find(self, network_id: str) -> Transaction | None:
+        """The transaction, unless its term is over."""
+        found = self.records.get(network_id)
+        return None if found is None or found.kept_until <= self._clock.now() else found
+
+    def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
+        """Forget what is over; what is pending still is kept longer."""
+        ended = super().expire(time)
+        for minute, ids in ended:
+            for transaction in filter(None, map(self.records.get, ids)):
+                self._forget(transaction, minute)
+        return ended
+
+    def _forget(self, transaction: Transaction, minute: datetime) -> None:
+        network_id = transaction.network_transaction_id
+        if transaction.kept_until > minute:
+            self._keep(network_id, transaction.kept_until)
+            return
+        del self.records[network_id]
+        if self.current.get(transaction.transaction_id) == network_id:
+            del self.current[transaction.transaction_id]
+
+    def _keep(self, network_id: str, until: datetime) -> None:
+        minute = until.replace(second=0, microsecond=0) + _A_MINUTE
+        if minute != self._minute:
+            self._minute, self._ids = minute, self.setdefault(minute, [])
+        self._ids.append(network_id)
 
 
-# Expiry is a moment of gateway time; cachetools only compares it with what its timer says.
-def _kept_until(_id: str, record: Transaction | Checkout, _now: object) -> datetime:
+# A term is a moment of gateway time; cachetools only compares it with what its timer says.
+def _end_of_term(minute: datetime, _ids: list[str], _now: object) -> datetime:
+    return minute
+
+
+def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
     return record.kept_until
 
 
@@ -126,26 +166,26 @@ class _MemoryUnit:
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         cache = self._service(service_id).transactions
         network_id = cache.current.get(transaction_id)
-        found = None if network_id is None else cache.get(network_id)
+        found = None if network_id is None else cache.records.get(network_id)
         return None if found is None or found.expires_at <= self._clock.now() else found
 
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
-        return self._service(service_id).transactions.get(network_transaction_id)
+        return self._service(service_id).transactions.find(network_transaction_id)
 
     async def add_transaction(self, transaction: Transaction) -> None:
         cache = self._service(transaction.service_id).transactions
         network_id = transaction.network_transaction_id
-        cache[network_id] = transaction
-        self.undo.append(lambda: cache.pop(network_id, None))
+        cache.add(transaction)
+        self.undo.append(lambda: cache.records.pop(network_id, None))
         self._put(cache.current, transaction.transaction_id, network_id)
 
     async def save_transaction(self, transaction: Transaction) -> None:
-        cache = self._service(transaction.service_id).transactions
-        before = cache[transaction.network_transaction_id]
-        cache[transaction.network_transaction_id] = transaction
-        self.undo.append(lambda: cache.__setitem__(before.network_transaction_id, before))
+        records = self._service(transaction.service_id).transactions.records
+        before = records[transaction.network_transaction_id]
+        records[transaction.network_transaction_id] = transaction
+        self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
         return self._checkouts.get(checkout_id)

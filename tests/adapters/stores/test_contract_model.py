@@ -97,7 +97,7 @@ async def begin(unit: Unit, model: Model, step: Step, now: datetime) -> None:
         f"{len(model.transactions):011d}",
         service_id=step.service_id,
         transaction_id=IDS[step.number % 2],
-        expires_at=now + LIFE,
+        initiated_at=now,
     )
     model.transactions.append(begun)
     await unit.add_transaction(begun)

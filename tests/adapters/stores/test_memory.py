@@ -121,27 +121,23 @@ class TestExpiredTransactions:
         for number in range(50):
             made = decided(f"{number:011d}", transaction_id=f"T{number}")
             await store.run(methodcaller("add_transaction", made))
-        clock.move_to(after(minutes=15))
-        newest = transaction(
-            "99999999999",
-            transaction_id="new",
-            expires_at=clock.now() + (after(minutes=1) - after()),
-        )
+        clock.move_to(after(minutes=16))
+        newest = transaction("99999999999", transaction_id="new", initiated_at=clock.now())
         await store.run(methodcaller("add_transaction", newest))
 
         held = store._unit._services[SERVICE].transactions
-        assert list(held) == ["99999999999"]
+        assert list(held.records) == ["99999999999"]
         assert held.current == {"new": "99999999999"}
 
     async def test_an_id_that_a_newer_one_took_over_still_names_the_newer(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         older = decided("10000000001")
-        newer = transaction("10000000002", expires_at=after(minutes=25))
+        newer = transaction("10000000002", initiated_at=after(minutes=10))
         await store.run(methodcaller("add_transaction", older))
         await store.run(methodcaller("add_transaction", newer))
         clock.move_to(after(minutes=16))
-        third = transaction("10000000003", transaction_id="T3", expires_at=after(minutes=31))
+        third = transaction("10000000003", transaction_id="T3", initiated_at=after(minutes=16))
         await store.run(methodcaller("add_transaction", third))
 
         assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
@@ -150,10 +146,10 @@ class TestExpiredTransactions:
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         await store.run(methodcaller("add_transaction", decided()))
-        clock.move_to(after(minutes=15))
+        clock.move_to(after(minutes=16))
 
         async def work(unit: Unit) -> None:
-            again = transaction("10000000002", expires_at=after(minutes=30))
+            again = transaction("10000000002", initiated_at=clock.now())
             await unit.add_transaction(again)
             raise RuntimeError
 
@@ -161,7 +157,7 @@ class TestExpiredTransactions:
             await store.run(work)
 
         held = store._unit._services[SERVICE].transactions
-        assert (list(held), held.current) == ([], {})
+        assert (list(held.records), held.current) == ([], {})
 
 
 async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
