@@ -37,14 +37,10 @@ class Accounts:
             return ledger.figure(service_id, account)
         return (await self.balance(unit, service_id, account, now)).amount
 
-    async def available(
-        self, unit: Unit, service_id: int, operation: Operation, now: datetime
-    ) -> Decimal | None:
-        """What an operation may spend; None where nothing is checked (fixed: payouts only)."""
-        account = ledger.spent_from(operation)
-        if account is None or not (self.live or operation is Operation.PAYOUT):
-            return None
-        return await self.reported(unit, service_id, account, now)
+    def checked(self, operation: Operation) -> Account | None:
+        """The account that must hold what an operation spends (fixed: of payouts only)."""
+        checks = self.live or operation is Operation.PAYOUT
+        return ledger.spent_from(operation) if checks else None
 
     async def move(self, unit: Unit, transaction: Transaction) -> None:
         """Post what the transaction moves by the status it has reached."""

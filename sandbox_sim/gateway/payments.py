@@ -20,8 +20,8 @@ from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
 # D15: these leave a transaction that can be queried.
 LEAVE_A_RECORD = frozenset({"202", "000", "015"})
-REPEATED = (
-    "the service has used this transaction_id before; the newer transaction replaces the older"
+_REPEATED = (
+    "the service has used this transaction_id before; the newer transaction replaces the older",
 )
 
 
@@ -79,7 +79,10 @@ class Payments:
     ) -> Reply:
         operation = payment.operation
         repeated = await unit.transaction(payment.service_id, payment.transaction_id) is not None
-        available = await self._accounts.available(unit, payment.service_id, operation, now)
+        account = self._accounts.checked(operation)
+        available = None
+        if account is not None:
+            available = await self._accounts.reported(unit, payment.service_id, account, now)
         outcome = decide(payment, self._sandbox, Facts(repeated, available))
         fields: dict[str, object] | None = None
         if outcome.code in LEAVE_A_RECORD:
@@ -103,14 +106,15 @@ class Payments:
             outcome.why,
             outcome.message,
             fields,
-            warnings=(REPEATED,) if repeated else (),
+            warnings=_REPEATED if repeated else (),
             awaited_by=network_id,
         )
 
     async def _keep(self, unit: Unit, transaction: Transaction) -> None:
         """Save a new transaction, and what it spends."""
         await unit.add_transaction(transaction)
-        await self._accounts.move(unit, transaction)
+        if self._accounts.live:
+            await self._accounts.move(unit, transaction)
 
     async def _open_page(self, unit: Unit, payment: Payment, transaction: Transaction) -> str:
         """Make the hosted page of a card payment; returns its id."""

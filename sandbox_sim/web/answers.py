@@ -5,11 +5,10 @@ import logging
 from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Final
 
 from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.helpers import rfc822_formatted_time
-from multidict import CIMultiDict
 
 from sandbox_sim.domain.codes import CATALOGUE, Reply
 
@@ -41,17 +40,18 @@ class Answer:
             return
         self._written = True
         self.keep_alive = self.keep_alive and bool(request.keep_alive)
-        version = request.version
-        head = CIMultiDict(self._headers)
-        head["Content-Type"] = "application/json"
-        head["Content-Length"] = str(len(self._body))
-        head["Date"] = rfc822_formatted_time()
+        version, status, body = request.version, self.status, self._body
+        head = (
+            f"HTTP/{version.major}.{version.minor} {status} {_PHRASES.get(status, '')}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"Date: {rfc822_formatted_time()}\r\n"
+        )
+        for name, value in self._headers.items():
+            head += f"{name}: {value}\r\n"
         if self.keep_alive != (version >= HttpVersion11):
-            head["Connection"] = "keep-alive" if self.keep_alive else "close"
-        phrase = _PHRASES.get(self.status, "")
-        line = f"HTTP/{version.major}.{version.minor} {self.status} {phrase}"
-        await request.writer.write_headers(line, head)
-        await request.writer.write_eof(b"" if request.method == hdrs.METH_HEAD else self._body)
+            head += f"Connection: {'keep-alive' if self.keep_alive else 'close'}\r\n"
+        whole = head.encode() + b"\r\n"
+        await request.writer.write_eof(whole if request.method == hdrs.METH_HEAD else whole + body)
 
     async def write_eof(self) -> None:
         """`prepare` has written it all."""
@@ -74,8 +74,7 @@ def render(
     headers = {"X-Sandbox-Rule": reply.rule, "X-Sandbox-Request-Id": request_id}
     if reply.headers is not None:
         headers.update(reply.headers)
-    answer = Answer(status, headers, body, keep_alive=keep_alive)
-    return cast("web.StreamResponse", answer)
+    return Answer(status, headers, body, keep_alive=keep_alive)  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,6 @@
 Source: auth.1 to auth.4, D2, D3, D4, D9, D10.
 """
 
-import base64
 import binascii
 import hmac
 import math
@@ -50,7 +49,7 @@ class Entrance:
         if scheme.lower() != "basic":
             return _stranger("the Authorization header is not of the form Basic <base64>")
         try:
-            given = base64.b64decode(credentials.strip(), validate=True)
+            given = binascii.a2b_base64(credentials.strip(), strict_mode=True)
         except (binascii.Error, ValueError):
             return _stranger("the Authorization header is not valid base64")
         found = None

@@ -49,17 +49,13 @@ class Frontdoor:
                 operation = self._operation(request)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
-                raw = await self._body(request)
+                raw = await request.read()
                 call = Call(admitted, raw, lambda: self._address(request))
                 reply = await operation(call)
-        except BadRequest as error:
-            reply = _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))
-        except Refused as refused:
-            reply = _on_sms(request, refused.reply)
         except ConnectionError:
             raise
         except Exception as error:
-            reply = self._failure(request, error)
+            reply = _failure(request, error)
         request_id = self._ids.request_id()
         answer = render(reply, request_id, reject_status=self._reject_status)
         try:
@@ -81,33 +77,6 @@ class Frontdoor:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return operation
 
-    @staticmethod
-    async def _body(request: web.Request) -> bytes:
-        try:
-            return await request.read()
-        except (HttpProcessingError, web.RequestPayloadError):
-            raise BadRequest("the body could not be read as its headers describe it") from None
-
-    @staticmethod
-    def _failure(request: web.Request, error: Exception) -> Reply:
-        """What was raised on the way, as a reply (D5)."""
-        match error:
-            case web.HTTPNotFound():
-                message = "Not found: the interface has no such path"
-                return Reply("404", "D5", "no such path", message)
-            case web.HTTPMethodNotAllowed():
-                why = f"this path takes POST, not {request.method}"
-                allow = {"Allow": hdrs.METH_POST}
-                return Reply(
-                    "400", "D5", why, f"Bad request: {why}", http_status=405, headers=allow
-                )
-            case web.HTTPRequestEntityTooLarge():
-                why = "the body is larger than the setting max_body_bytes allows"
-                return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
-            case _:
-                log.error("%s %s failed", request.method, request.path, exc_info=error)
-                return Reply("500", "errors", "a fault of the server; the traceback stands above")
-
     def _address(self, request: web.Request) -> str:
         """Our own address: the setting, or the one that this request came in by (D1)."""
         if self._public_url is not None:
@@ -115,6 +84,31 @@ class Frontdoor:
         transport = request.transport
         host, port = transport.get_extra_info("sockname")[:2] if transport else ("127.0.0.1", 0)
         return f"{request.scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._base_path}"
+
+
+def _failure(request: web.Request, error: Exception) -> Reply:
+    """What was raised on the way, as a reply (D5)."""
+    match error:
+        case BadRequest():
+            return _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))
+        case Refused(reply=reply):
+            return _on_sms(request, reply)
+        case HttpProcessingError() | web.RequestPayloadError():
+            why = "the body could not be read as its headers describe it"
+            return _on_sms(request, Reply("400", "D5", why, f"Bad request: {why}"))
+        case web.HTTPNotFound():
+            message = "Not found: the interface has no such path"
+            return Reply("404", "D5", "no such path", message)
+        case web.HTTPMethodNotAllowed():
+            why = f"this path takes POST, not {request.method}"
+            allow = {"Allow": hdrs.METH_POST}
+            return Reply("400", "D5", why, f"Bad request: {why}", http_status=405, headers=allow)
+        case web.HTTPRequestEntityTooLarge():
+            why = "the body is larger than the setting max_body_bytes allows"
+            return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
+        case _:
+            log.error("%s %s failed", request.method, request.path, exc_info=error)
+            return Reply("500", "errors", "a fault of the server; the traceback stands above")
 
 
 def _on_sms(request: web.Request, reply: Reply) -> Reply:

@@ -100,9 +100,9 @@ class Operations:
         """Airtime."""
         return await self._pay(call, call.parsed(models.Airtime))
 
-    async def _pay(self, call: Call, body: models.PaymentBody) -> Reply:
+    def _pay(self, call: Call, body: models.PaymentBody) -> Awaitable[Reply]:
         call.transaction_id = body.transaction_id
-        return await self._payments.submit(body.payment(), call.client, call.our_address)
+        return self._payments.submit(body.payment(), call.client, call.our_address)
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""

@@ -22,7 +22,6 @@ from tests.records import callback, delivery, job, message, posting, transaction
 
 SERVICES = (55, 56)
 IDS = ("T1", "T2")
-LIFE = timedelta(minutes=15)
 
 
 class Broken(Exception):
