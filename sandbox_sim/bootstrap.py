@@ -59,7 +59,7 @@ def build(
     settings = settings or Settings()
     clock = clock or SystemClock()
     ids = ids or RandomIds()
-    store = store or MemoryStore(clock)
+    store = store or _store(settings, clock)
     http_sender = HttpCallbackSender(clock)
     clients = settings.clients()
     accounts = Accounts(
@@ -124,7 +124,7 @@ def build(
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, jobs, http_sender))
+    app.cleanup_ctx.append(partial(_background, store, clock, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
 
 
@@ -149,13 +149,29 @@ def _schedule(settings: Settings) -> Schedule:
     )
 
 
+def _store(settings: Settings, clock: Clock) -> Store:
+    """The store that the setting names; what it needs is loaded only now."""
+    if settings.store.startswith("sqlite:"):
+        from sandbox_sim.adapters.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+        return SqliteStore(settings.sqlite_path, clock, settings.durability)
+    return MemoryStore(clock)
+
+
 async def _background(
-    jobs: Jobs, sender: HttpCallbackSender, _app: web.Application
+    store: Store, clock: Clock, jobs: Jobs, sender: HttpCallbackSender, _app: web.Application
 ) -> AsyncIterator[None]:
-    """The session of the callbacks and the loop of the jobs, while the application runs."""
-    async with sender:
-        loop = asyncio.create_task(jobs.run_forever())
-        yield
-        loop.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await loop
+    """The store, the session of the callbacks and the loop of the jobs, while we run."""
+    await store.open()
+    try:
+        shift = await store.run(lambda unit: unit.clock_shift())
+        if shift:
+            clock.move_to(clock.now() + shift)
+        async with sender:
+            loop = asyncio.create_task(jobs.run_forever())
+            yield
+            loop.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await loop
+    finally:
+        await store.close()

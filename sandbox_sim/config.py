@@ -66,6 +66,12 @@ def _public_url(value: str | None) -> str | None:
     return value.rstrip("/")
 
 
+def _store(value: str) -> str:
+    if value != "memory:" and not value.startswith("sqlite:"):
+        raise ValueError("must be memory: or sqlite:PATH")
+    return value
+
+
 def _card(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise ValueError("must be a card number of 12 to 19 digits")
@@ -112,7 +118,14 @@ class Settings(BaseModel):
     public_url: Annotated[str | None, AfterValidator(_public_url)] = Field(
         None, description="Address of our own in redirect_url; by default the address served."
     )
-    store: Literal["memory:"] = Field("memory:", description="Where the state lives.")
+    store: Annotated[str, AfterValidator(_store)] = Field(
+        "sqlite:",
+        description="Where the state lives: sqlite:PATH (sqlite: alone is a file in your state "
+        "directory) or memory:, which forgets all when it stops.",
+    )
+    durability: Literal["process", "power"] = Field(
+        "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="info tells every rejection and callback attempt, debug every request."
     )
@@ -216,6 +229,16 @@ class Settings(BaseModel):
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+    @property
+    def sqlite_path(self) -> Path:
+        """The file of a SQLite store; without a path, one in the user's state directory."""
+        path = self.store.removeprefix("sqlite:")
+        if path:
+            return Path(path).expanduser()
+        from platformdirs import user_state_path  # noqa: PLC0415 -- only this needs it
+
+        return user_state_path("sandbox-sim", appauthor=False) / "sandbox-sim.sqlite3"
 
     @property
     def token(self) -> str | None:

@@ -183,6 +183,7 @@ async def start_sandbox() -> AsyncIterator[StartSandbox]:
     async with ClientSession() as session:
 
         async def start(**settings: Any) -> Sandbox:
+            settings = {"store": "memory:", **settings}
             gateway = build(Settings(**settings), clock=VirtualClock(), ids=RandomIds(seed=1))
             runner = GatewayRunner(gateway.app)
             runners.append(runner)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Answer
-from sandbox_sim.gateway.ports import Store, Unit
+from sandbox_sim.gateway.ports import Store, StoreError, Unit
 
 T = TypeVar("T")
 
@@ -101,10 +101,16 @@ class FailingStore:
         self.failures = 0
         self._store = store
 
+    async def open(self) -> None:
+        await self._store.open()
+
+    async def close(self) -> None:
+        await self._store.close()
+
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         if self.failures:
             self.failures -= 1
-            raise OSError("the disk is full")
+            raise StoreError("the disk is full")
         return await self._store.run(work)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:

@@ -39,15 +39,19 @@ class SystemClock(_Clock):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shift = timedelta()
+        self.shift = timedelta()
 
     def now(self) -> datetime:
         """Gateway time, in UTC."""
-        return datetime.now(UTC) + self._shift
+        return datetime.now(UTC) + self.shift
+
+    async def pause(self, seconds: float) -> None:
+        """Let real time pass."""
+        await asyncio.sleep(seconds)
 
     def move_to(self, moment: datetime) -> None:
         """Shift gateway time to this moment; it goes on from there."""
-        self._shift += moment - self.now()
+        self.shift += moment - self.now()
         self._moved()
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
@@ -63,11 +67,20 @@ class VirtualClock(_Clock):
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, 9, tzinfo=UTC)) -> None:
         super().__init__()
-        self._now = start
+        self._start = self._now = start
 
     def now(self) -> datetime:
         """Gateway time, in UTC."""
         return self._now
+
+    @property
+    def shift(self) -> timedelta:
+        """How far it was moved since it was made."""
+        return self._now - self._start
+
+    async def pause(self, seconds: float) -> None:
+        """Nobody waits for real time here."""
+        await asyncio.sleep(0)
 
     def move_to(self, moment: datetime) -> None:
         """Gateway time is this moment from now on."""

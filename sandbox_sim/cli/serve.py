@@ -17,6 +17,7 @@ from sandbox_sim import logs
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli.configuration import load_or_exit
 from sandbox_sim.config import Settings
+from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.server import GatewayRunner
 
 INTERRUPTED = 130
@@ -31,6 +32,9 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
     _warn(settings)
     try:
         return asyncio.run(_serve(settings, as_json=as_json))
+    except StoreError as error:
+        click.echo(f"the store cannot be opened: {error}", err=True)
+        return 1
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         click.echo(f"cannot listen on {where}: {error.strerror or error}", err=True)

@@ -23,6 +23,8 @@ from sandbox_sim.domain.transactions import WORDING, Status, Transaction
 
 SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
+# How many finished callbacks of one service are kept to look at.
+KEPT_CALLBACKS: Final = 10_000
 # scheme://, name and password, host and port, the rest.
 _ADDRESS: Final = re.compile(r"(https?://)([^/?#]*@)?([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
 _USERINFO: Final = re.compile(r"(https?://)[^/?#]*@", re.IGNORECASE)

@@ -3,9 +3,12 @@
 import hmac
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sandbox_sim.domain.callbacks import sign
+
+# How many deliveries one inbox keeps to look at.
+KEPT_INBOX_MESSAGES: Final = 1_000
 
 Signature = Literal["valid", "invalid", "missing"]
 

@@ -8,17 +8,19 @@ was not recorded is sent again: at least once, never lost. Source: service.8, de
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Store, Unit
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Store, StoreError, Unit
 
 PER_RECEIVER: Final = 32
 IN_ALL: Final = 256
+# Between two tries to record an attempt while the store is away.
+PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
@@ -144,8 +146,17 @@ class Deliveries:
                 retry = Job(next_attempt_at, JobKind.DELIVER, callback.service_id, callback.id)
                 await unit.add_job(retry)
 
-        await self._store.run(record)
+        await self._keep(record)
         self._log(tried)
+
+    async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:
+        """Record an attempt, however long the store is away: what was sent is not sent again."""
+        while True:
+            try:
+                return await self._store.run(record)
+            except StoreError as error:
+                log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
+                await self._clock.pause(PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
         attempt = callback.attempts[-1]

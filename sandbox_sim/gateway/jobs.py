@@ -77,8 +77,13 @@ class Jobs:
                 return ran
 
     async def advance(self, by: timedelta) -> Sequence[Job]:
-        """Move the clock on, stopping at every due time on the way; returns what ran, in order."""
+        """Move the clock on, stopping at every due time on the way; returns what ran, in order.
+
+        Where it goes is kept first, so that a start after a crash on the way goes on from there.
+        """
         target = self._clock.now() + by
+        shift = self._clock.shift + by
+        await self._store.run(lambda unit: unit.save_clock_shift(shift))
         ran = list(await self.settle())
         while (due := await self._next_due()) is not None and due <= target:
             self._clock.move_to(max(due, self._clock.now()))

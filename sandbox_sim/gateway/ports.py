@@ -27,8 +27,17 @@ class Clock(Protocol):
         """Real time in seconds, for durations only."""
         ...
 
+    @property
+    def shift(self) -> timedelta:
+        """How far `now()` was moved away from where it would be."""
+        ...
+
     def move_to(self, moment: datetime) -> None:
         """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        ...
+
+    async def pause(self, seconds: float) -> None:
+        """Let real time pass."""
         ...
 
     async def wait(self, wake: Event, until: datetime | None) -> None:
@@ -157,9 +166,29 @@ class Unit(Protocol):
         """Empty an inbox; how many messages it had."""
         ...
 
+    async def clock_shift(self) -> timedelta:
+        """How far gateway time was ahead of the machine's when it was moved last."""
+        ...
+
+    async def save_clock_shift(self, shift: timedelta) -> None:
+        """Keep it for the next start."""
+        ...
+
+
+class StoreError(Exception):
+    """The state cannot be opened, read or saved; the text says why. Nothing was half done."""
+
 
 class Store(Protocol):
     """The state, behind atomic units of work."""
+
+    async def open(self) -> None:
+        """Make it ready, or raise `StoreError`."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was asked for and let go of it."""
+        ...
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` atomically; returns when what it wrote is as safe as the store makes it."""

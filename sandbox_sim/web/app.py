@@ -9,6 +9,7 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
+from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control, error as control_error
 from sandbox_sim.web.frontdoor import Frontdoor, expect
@@ -49,6 +50,8 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         return await handler(request)
     except (HttpProcessingError, web.RequestPayloadError):
         return control_error(400, "bad_request", "The body cannot be read as its headers say")
+    except StoreError as failure:
+        return control_error(503, "store_unavailable", str(failure))
     except web.HTTPException as failure:
         if failure.status < 400:
             raise

@@ -8,7 +8,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.ports import Ids
+from sandbox_sim.gateway.ports import Ids, StoreError
 from sandbox_sim.web.answers import explain, render
 from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.operations import BadRequest, Call, Operation, Refused
@@ -106,6 +106,8 @@ def _failure(request: web.Request, error: Exception) -> Reply:
         case web.HTTPRequestEntityTooLarge():
             why = "the body is larger than the setting max_body_bytes allows"
             return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
+        case StoreError():
+            return Reply("500", "errors", f"the state could not be read or saved: {error}")
         case _:
             log.error("%s %s failed", request.method, request.path, exc_info=error)
             return Reply("500", "errors", "a fault of the server; the traceback stands above")

@@ -22,9 +22,10 @@ SOON = 15  # seconds; a bound, reached only when something is broken
 
 
 @pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in Settings.model_fields:
         monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where the default store is
 
 
 def command(*arguments: object) -> list[str]:
@@ -81,7 +82,7 @@ def test_the_life_of_a_server() -> None:
 
         assert ended("--endpoint-url", url, "readyz").returncode == 0
 
-        second = ended("serve", "--port", port)
+        second = ended("serve", "--port", port, "--store", "memory:")
         assert (second.returncode, second.stdout) == (1, "")
         assert second.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
         assert "address already in use" in second.stderr.lower()

@@ -213,19 +213,20 @@ class TestWhatMayNotHappen:
 
         assert await works.states() == {"odd": Delivery.FAILED}
 
-    async def test_an_attempt_that_cannot_be_recorded_is_told_in_the_log(
+    async def test_an_attempt_is_recorded_as_soon_as_the_store_is_back(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def break_the_store() -> None:
-            works.store.failures = 1
+            works.store.failures = 3
 
         works.sender.on_post = break_the_store
         await works.notify(callback())
 
         await works.jobs.settle()
 
-        assert "a callback could not be recorded" in caplog.text
-        assert "the disk is full" in caplog.text
+        tries = caplog.text.count("could not be recorded, trying again: the disk is full")
+        assert (tries, len(works.sender.posts)) == (3, 1)
+        assert await works.states() == {"C1": Delivery.DELIVERED}
 
     async def test_senders_that_raise_leave_nobody_in_the_queue(self, works: Works) -> None:
         works.sender.raises = [RuntimeError("a bug") for _ in range(32)]

@@ -143,7 +143,7 @@ async def test_a_receiver_that_hangs_delays_neither_other_receivers_nor_answers(
 @pytest.mark.parametrize("turns", range(8))
 async def test_stopping_does_not_wait_for_a_callback_to_an_inbox_of_our_own(turns: int) -> None:
     """`turns` of the event loop: how far the callback has come when the gateway stops."""
-    gateway = build(Settings(settle_delay_ms=0), clock=VirtualClock())
+    gateway = build(Settings(store="memory:", settle_delay_ms=0), clock=VirtualClock())
     runner = GatewayRunner(gateway.app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

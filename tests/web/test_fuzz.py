@@ -35,8 +35,8 @@ def examples(count: int) -> settings:
     )
 
 
-async def serve(started: threading.Event, found: list[Any]) -> None:
-    gateway = build(Settings(), clock=VirtualClock(), ids=RandomIds(seed=1))
+async def serve(store: str, started: threading.Event, found: list[Any]) -> None:
+    gateway = build(Settings(store=store), clock=VirtualClock(), ids=RandomIds(seed=1))
     runner = GatewayRunner(gateway.app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -48,10 +48,11 @@ async def serve(started: threading.Event, found: list[Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """The address of a running gateway."""
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running gateway, on the store that `serve` has by default."""
+    store = f"sqlite:{tmp_path_factory.mktemp('fuzz') / 'state.sqlite3'}"
     started, found = threading.Event(), list[Any]()
-    thread = threading.Thread(target=lambda: asyncio.run(serve(started, found)))
+    thread = threading.Thread(target=lambda: asyncio.run(serve(store, started, found)))
     thread.start()
     assert started.wait(10)
     port, loop, stop = found

@@ -15,18 +15,15 @@ from typing import Final, TypeVar
 
 from cachetools import TLRUCache
 
-from sandbox_sim.domain.callbacks import Callback, Delivery
+from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
-from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account, Balance, Posting
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock, Unit
 
-# How many finished callbacks of one service, and messages of one inbox, are kept to look at.
-KEPT_CALLBACKS: Final = 10_000
-KEPT_INBOX_MESSAGES: Final = 1_000
 _A_MINUTE: Final = timedelta(minutes=1)
 
 T = TypeVar("T")
@@ -117,6 +114,12 @@ class MemoryStore:
         self._unit = _MemoryUnit(clock)
         self._notice: Callable[[datetime], None] | None = None
 
+    async def open(self) -> None:
+        """There is nothing to open."""
+
+    async def close(self) -> None:
+        """What was kept is gone with the process."""
+
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
         self._notice = notice
@@ -153,6 +156,7 @@ class _MemoryUnit:
         self._heap: list[_Entry] = []
         self._claimed: dict[int, _Entry] = {}
         self._numbers = itertools.count(1)
+        self._shift: dict[str, timedelta] = {}
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(
             lambda: deque(maxlen=KEPT_INBOX_MESSAGES)
         )
@@ -319,6 +323,12 @@ class _MemoryUnit:
             return 0
         self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
         return len(inbox)
+
+    async def clock_shift(self) -> timedelta:
+        return self._shift.get("clock", timedelta())
+
+    async def save_clock_shift(self, shift: timedelta) -> None:
+        self._put(self._shift, "clock", shift)
 
     def _put(self, kept: MutableMapping[K, V], key: K, value: V) -> None:
         """Set a key, noting what it was."""

@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.adapters.stores.sqlite import SqliteStore
 from sandbox_sim.gateway.ports import Clock, Store
 
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[Store]]
@@ -17,8 +20,18 @@ async def _memory(clock: Clock) -> AsyncIterator[Store]:
     yield MemoryStore(clock)
 
 
+@asynccontextmanager
+async def _sqlite(clock: Clock) -> AsyncIterator[Store]:
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "state.sqlite3", clock)
+        await store.open()
+        yield store
+        await store.close()
+
+
 STORES: dict[str, OpenStore] = {
     "memory": _memory,
+    "sqlite": _sqlite,
 }
 
 

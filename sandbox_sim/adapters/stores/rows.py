@@ -1,0 +1,178 @@
+"""Records as rows of SQL and back; the names of the columns are the names of the fields.
+
+Times are whole microseconds since 1970 in UTC and money is text, so that both databases keep the
+same. What has a shape of its own and is never searched is JSON.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
+from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.sms import Message, SmsStatus
+from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.vocabulary import Operation
+
+Row = Sequence[Any]
+
+TRANSACTION: Final = (*Payment._fields, *Transaction._fields[1:])
+CHECKOUT: Final = Checkout._fields
+CALLBACK: Final = Callback._fields
+JOB: Final = Job._fields
+POSTING: Final = Posting._fields
+MESSAGE: Final = Message._fields
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """The moment so many microseconds after 1970."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def _maybe_micros(moment: datetime | None) -> int | None:
+    return None if moment is None else micros(moment)
+
+
+def _maybe_moment(value: int | None) -> datetime | None:
+    return None if value is None else moment(value)
+
+
+def from_transaction(transaction: Transaction) -> Row:
+    """In the order of `TRANSACTION`."""
+    payment = transaction.payment
+    return (
+        payment.operation.value,
+        payment.service_id,
+        payment.transaction_id,
+        payment.reference,
+        str(payment.amount),
+        *payment[5:],
+        transaction.network_transaction_id,
+        transaction.client_key,
+        micros(transaction.initiated_at),
+        transaction.status.value,
+        _maybe_micros(transaction.decided_at),
+    )
+
+
+def to_transaction(row: Row) -> Transaction:
+    """From the columns of `TRANSACTION`."""
+    operation, service_id, transaction_id, reference, amount, *more = row
+    *texts, network_id, client_key, initiated_at, status, decided_at = more
+    payment = Payment(
+        Operation(operation), service_id, transaction_id, reference, Decimal(amount), *texts
+    )
+    return Transaction(
+        payment,
+        network_id,
+        client_key,
+        moment(initiated_at),
+        Status(status),
+        _maybe_moment(decided_at),
+    )
+
+
+def from_checkout(checkout: Checkout) -> Row:
+    """In the order of `CHECKOUT`."""
+    return (*checkout[:3], micros(checkout.expires_at), int(checkout.opened))
+
+
+def to_checkout(row: Row) -> Checkout:
+    """From the columns of `CHECKOUT`."""
+    *ids, expires_at, opened = row
+    return Checkout._make((*ids, moment(expires_at), bool(opened)))
+
+
+def from_callback(callback: Callback) -> Row:
+    """In the order of `CALLBACK`; the attempts are JSON."""
+    *texts, profile, body, signature, created_at, state, attempts = callback
+    document = [
+        (*attempt[:1], micros(attempt.at), *attempt[2:6], _maybe_micros(attempt.next_attempt_at))
+        for attempt in attempts
+    ]
+    return (
+        *texts,
+        profile.value,
+        body,
+        signature,
+        micros(created_at),
+        state.value,
+        json.dumps(document),
+    )
+
+
+def to_callback(row: Row) -> Callback:
+    """From the columns of `CALLBACK`."""
+    *texts, profile, body, signature, created_at, state, attempts = row
+    tried = tuple(map(_to_attempt, json.loads(attempts)))
+    return Callback._make(
+        (*texts, Profile(profile), body, signature, moment(created_at), Delivery(state), tried)
+    )
+
+
+def _to_attempt(document: Row) -> Attempt:
+    number, at, *answer, next_attempt_at = document
+    return Attempt._make((number, moment(at), *answer, _maybe_moment(next_attempt_at)))
+
+
+def to_job(row: Row) -> Job:
+    """From the columns of `JOB`."""
+    due_at, kind, *rest = row
+    return Job(moment(due_at), JobKind(kind), *rest)
+
+
+def from_posting(posting: Posting) -> Row:
+    """In the order of `POSTING`."""
+    service_id, account, amount, *texts, at = posting
+    return (service_id, account.value, str(amount), *texts, micros(at))
+
+
+def to_posting(row: Row) -> Posting:
+    """From the columns of `POSTING`."""
+    service_id, account, amount, *texts, at = row
+    return Posting._make((service_id, Account(account), Decimal(amount), *texts, moment(at)))
+
+
+def from_message(message: Message) -> Row:
+    """In the order of `MESSAGE`."""
+    *plain, status, created_at, sent_at, provider_code, error_message = message
+    return (
+        *plain,
+        status.value,
+        micros(created_at),
+        _maybe_micros(sent_at),
+        provider_code,
+        error_message,
+    )
+
+
+def to_message(row: Row) -> Message:
+    """From the columns of `MESSAGE`."""
+    *plain, status, created_at, sent_at, provider_code, error_message = row
+    times = moment(created_at), _maybe_moment(sent_at)
+    return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message))
+
+
+def from_inbox_message(message: InboxMessage) -> str:
+    """One JSON document: what arrives may hold any character, and no text column takes NUL."""
+    return json.dumps([micros(message.at), *message[1:]])
+
+
+def to_inbox_message(document: str) -> InboxMessage:
+    """From such a document."""
+    at, method, headers, body, signature = json.loads(document)
+    return InboxMessage(moment(at), method, tuple(map(tuple, headers)), body, signature)

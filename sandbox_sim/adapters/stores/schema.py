@@ -1,0 +1,127 @@
+"""The tables, as numbered migrations that are run in order and never changed once released.
+
+What the two databases spell differently stands in braces: `{serial}` is a key that the database
+counts up, `{clustered}` keeps a table in the order of its key. A `number` is the order in which
+rows came, because several may come at one moment of a clock that stands still.
+"""
+
+from typing import Final
+
+MIGRATIONS: Final = (
+    """
+CREATE TABLE transactions (
+    number {serial},
+    operation TEXT NOT NULL,
+    service_id BIGINT NOT NULL,
+    transaction_id TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    nw TEXT NOT NULL,
+    party TEXT NOT NULL,
+    payment_mode TEXT NOT NULL,
+    currency_code TEXT NOT NULL,
+    callback_url TEXT NOT NULL,
+    landing_page TEXT NOT NULL,
+    network_transaction_id TEXT NOT NULL,
+    client_key TEXT NOT NULL,
+    initiated_at BIGINT NOT NULL,
+    status TEXT NOT NULL,
+    decided_at BIGINT
+);
+CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
+CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
+
+CREATE TABLE checkouts (
+    id TEXT PRIMARY KEY,
+    service_id BIGINT NOT NULL,
+    network_transaction_id TEXT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    opened SMALLINT NOT NULL
+);
+CREATE INDEX checkouts_by_expiry ON checkouts (expires_at);
+
+CREATE TABLE callbacks (
+    number {serial},
+    id TEXT NOT NULL UNIQUE,
+    service_id BIGINT NOT NULL,
+    transaction_id TEXT NOT NULL,
+    network_transaction_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    body TEXT NOT NULL,
+    signature TEXT,
+    created_at BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    attempts TEXT NOT NULL
+);
+CREATE INDEX callbacks_by_service ON callbacks (service_id, number);
+
+CREATE TABLE jobs (
+    number {serial},
+    due_at BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    service_id BIGINT NOT NULL,
+    subject TEXT NOT NULL,
+    lease_until BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX jobs_free ON jobs (due_at, number) WHERE lease_until = 0;
+CREATE INDEX jobs_leased ON jobs (lease_until) WHERE lease_until > 0;
+
+CREATE TABLE postings (
+    number {serial},
+    service_id BIGINT NOT NULL,
+    account TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    at BIGINT NOT NULL
+);
+CREATE INDEX postings_by_service ON postings (service_id, number);
+
+CREATE TABLE balances (
+    service_id BIGINT NOT NULL,
+    account TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (service_id, account)
+);
+
+CREATE TABLE messages (
+    service_id BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    processing_id TEXT NOT NULL,
+    batch_id TEXT,
+    customer_number TEXT NOT NULL,
+    message TEXT NOT NULL,
+    sender_id TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    char_count INTEGER NOT NULL,
+    page_count INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    sent_at BIGINT,
+    provider_code TEXT,
+    error_message TEXT,
+    PRIMARY KEY (service_id, position)
+) {clustered};
+CREATE INDEX messages_by_id ON messages (processing_id);
+CREATE INDEX messages_by_batch ON messages (batch_id) WHERE batch_id IS NOT NULL;
+
+CREATE TABLE inbox (
+    number {serial},
+    name TEXT NOT NULL,
+    document TEXT NOT NULL
+);
+CREATE INDEX inbox_by_name ON inbox (name, number);
+
+CREATE TABLE clock (
+    shift BIGINT NOT NULL
+);
+INSERT INTO clock VALUES (0);
+""",
+)
+
+
+def script(version: int, *, serial: str, clustered: str) -> str:
+    """The migration to a version, counted from 1, in the words of one database."""
+    return MIGRATIONS[version - 1].format(serial=serial, clustered=clustered)

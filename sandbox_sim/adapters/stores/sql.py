@@ -1,0 +1,308 @@
+"""One unit of work in SQL, for SQLite and Postgres alike: what they differ in is left open.
+
+Statements take `?` for a value. Rows are found by what the interface calls them; `number` and
+`position` only keep the order in which they came.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from typing import ClassVar, Final
+
+from sandbox_sim.adapters.stores import rows
+from sandbox_sim.adapters.stores.rows import Row, micros, moment
+from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
+from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.sms import HistoryQuery, Message
+from sandbox_sim.domain.transactions import (
+    PENDING_RETENTION,
+    STATUS_RETENTION,
+    Status,
+    Transaction,
+)
+from sandbox_sim.gateway.ports import Clock
+
+
+def _insert(table: str, columns: Sequence[str]) -> str:
+    marks = ", ".join("?" for _ in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+
+
+def _upsert(table: str, key: str, columns: Sequence[str]) -> str:
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return f"{_insert(table, columns)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+
+def _select(columns: Sequence[str], table: str, condition: str) -> str:
+    return f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}"
+
+
+_ADD_TRANSACTION = _insert("transactions", rows.TRANSACTION)
+_SAVE_TRANSACTION = (
+    "UPDATE transactions SET party = ?, status = ?, decided_at = ? WHERE network_transaction_id = ?"
+)
+_TRANSACTION = _select(
+    rows.TRANSACTION,
+    "transactions",
+    "service_id = ? AND transaction_id = ? ORDER BY number DESC LIMIT 1",
+)
+_TRANSACTION_BY_NETWORK_ID = _select(
+    rows.TRANSACTION, "transactions", "network_transaction_id = ? AND service_id = ?"
+)
+_SAVE_CHECKOUT = _upsert("checkouts", "id", rows.CHECKOUT)
+_CHECKOUT = _select(rows.CHECKOUT, "checkouts", "id = ?")
+_SAVE_CALLBACK = _upsert("callbacks", "id", rows.CALLBACK)
+_CALLBACK = _select(rows.CALLBACK, "callbacks", "id = ? AND service_id = ?")
+_CALLBACKS = _select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
+_ADD_JOB = _insert("jobs", rows.JOB[:-1])
+_POST = _insert("postings", rows.POSTING)
+_POSTINGS = _select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
+_BALANCE = "SELECT amount, updated_at FROM balances WHERE service_id = ? AND account = ?"
+_SAVE_BALANCE = _upsert(
+    "balances", "service_id, account", ("service_id", "account", "amount", "updated_at")
+)
+_LAST_POSITION = "SELECT max(position) FROM messages WHERE service_id = ?"
+_ADD_MESSAGE = _insert("messages", ("position", *rows.MESSAGE))
+_SAVE_MESSAGE = (
+    "UPDATE messages SET status = ?, sent_at = ?, provider_code = ?, error_message = ? "
+    "WHERE processing_id = ?"
+)
+_MESSAGES = _select(
+    rows.MESSAGE,
+    "messages",
+    "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
+)
+_INBOX_OVERFLOW = (
+    "DELETE FROM inbox WHERE name = ? AND number <= "
+    "(SELECT number FROM inbox WHERE name = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
+)
+_FIRST_LIVE = "SELECT number FROM transactions WHERE initiated_at > ? ORDER BY number LIMIT 1"
+_FORGET_TRANSACTIONS = (
+    "DELETE FROM transactions WHERE number < ? AND initiated_at <= ? "
+    "AND (status <> ? OR initiated_at <= ?)"
+)
+_FORGET_CALLBACKS = (
+    "DELETE FROM callbacks WHERE service_id = ? AND state <> ? AND number <= "
+    "(SELECT number FROM callbacks WHERE service_id = ? AND state <> ? "
+    "ORDER BY number DESC LIMIT 1 OFFSET ?)"
+)
+_A_NUMBER_BEYOND_ALL: Final = 2**62
+
+
+class SqlUnit(ABC):
+    """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
+
+    # What a claim writes into `lease_until`, and how it passes over what others are claiming.
+    LEASE: ClassVar[str]
+    PASSING_OVER: ClassVar[str] = ""
+
+    def __init__(self, clock: Clock) -> None:
+        self.added: datetime | None = None
+        self._clock = clock
+
+    @abstractmethod
+    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
+        """Run a statement; the rows that it returns, if it does."""
+
+    @abstractmethod
+    async def _each(self, statement: str, values: Iterable[Row]) -> None:
+        """Run a statement for each row of values."""
+
+    @abstractmethod
+    async def _lock(self, *key: object) -> None:
+        """Wait until no other unit works on this key."""
+
+    async def _row(self, statement: str, *values: object) -> Row | None:
+        found = await self._rows(statement, *values)
+        return found[0] if found else None
+
+    async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
+        await self._lock("transaction", service_id, transaction_id)
+        row = await self._row(_TRANSACTION, service_id, transaction_id)
+        found = None if row is None else rows.to_transaction(row)
+        return None if found is None or found.expires_at <= self._clock.now() else found
+
+    async def transaction_by_network_id(
+        self, service_id: int, network_transaction_id: str
+    ) -> Transaction | None:
+        await self._lock("network id", network_transaction_id)
+        row = await self._row(_TRANSACTION_BY_NETWORK_ID, network_transaction_id, service_id)
+        found = None if row is None else rows.to_transaction(row)
+        return None if found is None or found.kept_until <= self._clock.now() else found
+
+    async def add_transaction(self, transaction: Transaction) -> None:
+        await self._rows(_ADD_TRANSACTION, *rows.from_transaction(transaction))
+
+    async def save_transaction(self, transaction: Transaction) -> None:
+        await self._rows(
+            _SAVE_TRANSACTION,
+            transaction.payment.party,
+            transaction.status.value,
+            None if transaction.decided_at is None else micros(transaction.decided_at),
+            transaction.network_transaction_id,
+        )
+
+    async def checkout(self, checkout_id: str) -> Checkout | None:
+        row = await self._row(_CHECKOUT, checkout_id)
+        found = None if row is None else rows.to_checkout(row)
+        return None if found is None or found.kept_until <= self._clock.now() else found
+
+    async def save_checkout(self, checkout: Checkout) -> None:
+        await self._rows(_SAVE_CHECKOUT, *rows.from_checkout(checkout))
+
+    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
+        row = await self._row(_CALLBACK, callback_id, service_id)
+        return None if row is None else rows.to_callback(row)
+
+    async def callbacks(self, service_id: int) -> Sequence[Callback]:
+        return [rows.to_callback(row) for row in await self._rows(_CALLBACKS, service_id)]
+
+    async def save_callback(self, callback: Callback) -> None:
+        await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
+
+    async def add_job(self, job: Job) -> None:
+        due_at, kind, service_id, subject, _ = job
+        await self._rows(_ADD_JOB, micros(due_at), kind.value, service_id, subject)
+        if self.added is None or due_at < self.added:
+            self.added = due_at
+
+    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        claim = (
+            f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM jobs "
+            "WHERE lease_until = 0 AND due_at <= ? ORDER BY due_at, number LIMIT ?"
+            f"{self.PASSING_OVER}) RETURNING {', '.join(rows.JOB)}"
+        )
+        found = map(rows.to_job, await self._rows(claim, micros(now), limit))
+        return sorted(found, key=lambda job: (job.due_at, job.number))
+
+    async def finish(self, job: Job) -> None:
+        await self._rows("DELETE FROM jobs WHERE number = ?", job.number)
+
+    async def next_due(self) -> datetime | None:
+        row = await self._row("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
+        return None if row is None or row[0] is None else moment(row[0])
+
+    async def balance(self, service_id: int, account: Account) -> Balance | None:
+        await self._lock("balance", service_id, account)
+        row = await self._row(_BALANCE, service_id, account.value)
+        return None if row is None else Balance(Decimal(row[0]), moment(row[1]))
+
+    async def post(self, posting: Posting) -> None:
+        before = await self.balance(posting.service_id, posting.account)
+        amount = posting.amount if before is None else before.amount + posting.amount
+        await self._rows(_POST, *rows.from_posting(posting))
+        await self._rows(
+            _SAVE_BALANCE,
+            posting.service_id,
+            posting.account.value,
+            str(amount),
+            micros(posting.at),
+        )
+
+    async def postings(self, service_id: int) -> Sequence[Posting]:
+        return [rows.to_posting(row) for row in await self._rows(_POSTINGS, service_id)]
+
+    async def add_messages(self, messages: Sequence[Message]) -> None:
+        service_id = messages[0].service_id
+        await self._lock("messages", service_id)
+        last = await self._last_position(service_id)
+        numbered = enumerate(map(rows.from_message, messages), last + 1)
+        await self._each(_ADD_MESSAGE, [(position, *row) for position, row in numbered])
+
+    async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
+        found = await self._rows(_MESSAGES, service_id, subject, subject)
+        return [rows.to_message(row) for row in found]
+
+    async def save_messages(self, messages: Sequence[Message]) -> None:
+        changes = [(*row[-5:-4], *row[-3:], row[0]) for row in map(rows.from_message, messages)]
+        await self._each(_SAVE_MESSAGE, changes)
+
+    async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
+        if query.filtered:
+            return await self._filtered_history(query)
+        # Positions have no gaps, so any page is as near as the first.
+        total = await self._last_position(query.service_id)
+        newest = total - (query.page - 1) * query.limit
+        page = await self._rows(
+            _select(
+                rows.MESSAGE,
+                "messages",
+                "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC",
+            ),
+            *(query.service_id, newest, newest - query.limit),
+        )
+        return [rows.to_message(row) for row in page], total
+
+    async def _filtered_history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
+        condition, values = _filters(query)
+        count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
+        page = await self._rows(
+            _select(
+                rows.MESSAGE, "messages", f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
+            ),
+            *(*values, query.limit, (query.page - 1) * query.limit),
+        )
+        return [rows.to_message(row) for row in page], count[0] if count else 0
+
+    async def _last_position(self, service_id: int) -> int:
+        row = await self._row(_LAST_POSITION, service_id)
+        return (row[0] or 0) if row else 0
+
+    async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
+        await self._rows(
+            "INSERT INTO inbox (name, document) VALUES (?, ?)",
+            *(name, rows.from_inbox_message(message)),
+        )
+        await self._rows(_INBOX_OVERFLOW, name, name, KEPT_INBOX_MESSAGES)
+
+    async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
+        found = await self._rows(
+            "SELECT document FROM inbox WHERE name = ? ORDER BY number DESC", name
+        )
+        return [rows.to_inbox_message(row[0]) for row in found]
+
+    async def clear_inbox(self, name: str) -> int:
+        return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
+
+    async def clock_shift(self) -> timedelta:
+        row = await self._row("SELECT shift FROM clock")
+        return timedelta(microseconds=row[0]) if row else timedelta()
+
+    async def save_clock_shift(self, shift: timedelta) -> None:
+        await self._rows("UPDATE clock SET shift = ?", shift // timedelta(microseconds=1))
+
+    async def forget(self, now: datetime) -> None:
+        """Let go of what nobody can ask for any more."""
+        over, long_over = micros(now - STATUS_RETENTION), micros(now - PENDING_RETENTION)
+        long_over -= STATUS_RETENTION // timedelta(microseconds=1)
+        live = await self._row(_FIRST_LIVE, over)
+        before = live[0] if live else _A_NUMBER_BEYOND_ALL
+        await self._rows(_FORGET_TRANSACTIONS, before, over, Status.PENDING.value, long_over)
+        await self._rows(
+            "DELETE FROM checkouts WHERE expires_at <= ?", micros(now - PENDING_RETENTION)
+        )
+        pending = Delivery.PENDING.value
+        for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
+            await self._rows(
+                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS - 1
+            )
+
+
+def _filters(query: HistoryQuery) -> tuple[str, list[object]]:
+    """The filters as a condition and its values; the days are whole, the last one included."""
+    found: list[tuple[str, object]] = [("service_id = ?", query.service_id)]
+    if query.status is not None:
+        found.append(("status = ?", query.status.value))
+    if query.batch_id is not None:
+        found.append(("batch_id = ?", query.batch_id))
+    if query.start_date is not None:
+        begin = datetime.combine(query.start_date, time(), UTC)
+        found.append(("created_at >= ?", micros(begin)))
+    if query.end_date is not None:
+        end = datetime.combine(query.end_date, time(), UTC) + timedelta(days=1)
+        found.append(("created_at < ?", micros(end)))
+    return " AND ".join(each for each, _ in found), [value for _, value in found]

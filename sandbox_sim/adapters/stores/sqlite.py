@@ -1,0 +1,258 @@
+"""State in one SQLite file: what was answered was saved.
+
+One thread owns the connection. It takes every unit of work that waits, does them in one database
+transaction, commits, and only then lets their answers go: many requests share one commit. A unit
+that raises is rolled back with its batch, and the batch is done again one by one, so that only
+the one that fails, fails.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+from sandbox_sim.adapters.stores import schema
+from sandbox_sim.adapters.stores.rows import Row
+from sandbox_sim.adapters.stores.sql import SqlUnit
+from sandbox_sim.gateway.ports import Clock, StoreError, Unit
+
+T = TypeVar("T")
+
+Durability = Literal["process", "power"]
+
+# "sbox": tells our files from the SQLite files of other programs.
+APPLICATION_ID: Final = 0x73626F78
+_IN_ONE_COMMIT: Final = 256
+_FORGET_EVERY: Final = timedelta(minutes=1)
+_PRAGMAS: Final = (
+    # Held as long as the server lives, and let go by the system even when it is killed.
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA wal_autocheckpoint = 4000",
+    "PRAGMA cache_size = -65536",
+)
+_SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
+_REASONS: Final = {
+    "SQLITE_BUSY": "another server is using it; choose another file, or --store memory:",
+    "SQLITE_CANTOPEN": "it cannot be opened or made there",
+    "SQLITE_CORRUPT": "it is damaged",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_NOTADB": "it is no SQLite database",
+    "SQLITE_READONLY": "it cannot be written to",
+}
+
+
+class _Order(NamedTuple):
+    """A unit of work that waits for the thread, and the future of its caller."""
+
+    work: Callable[[Unit], Awaitable[Any]]
+    done: asyncio.Future[Any]
+
+
+class _Done(NamedTuple):
+    """What became of an order: a result, or what it raised."""
+
+    done: asyncio.Future[Any]
+    result: object
+    error: BaseException | None
+
+
+class SqliteStore:
+    """The default `Store` of `serve`.
+
+    durability: `process` survives a kill of the process, `power` a cut of the mains too.
+    """
+
+    def __init__(self, path: Path, clock: Clock, durability: Durability = "process") -> None:
+        self._path = path
+        self._clock = clock
+        self._synchronous = _SYNCHRONOUS[durability]
+        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._notice: Callable[[datetime], None] | None = None
+        self._thread: threading.Thread | None = None
+        self._forget_at: datetime | None = None
+
+    async def open(self) -> None:
+        """Open the file and bring it up to date; `StoreError` says why that cannot be."""
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._thread = threading.Thread(
+            target=self._live, args=(asyncio.get_running_loop(), opened), name="sqlite", daemon=True
+        )
+        self._thread.start()
+        await opened
+
+    async def close(self) -> None:
+        """Finish what was asked for, and close the file."""
+        if self._thread is not None:
+            self._orders.put(None)
+            await asyncio.to_thread(self._thread.join)
+            self._thread = None
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        """Call `notice` with its due time whenever a job was added."""
+        self._notice = notice
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Do `work` in the next commit; returns when that is done."""
+        if self._thread is None:
+            raise StoreError(f"{self._path}: the store is closed")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._orders.put(_Order(work, done))
+        return await done
+
+    def _live(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
+        """The life of the thread."""
+        try:
+            connection = self._connect()
+        except (sqlite3.Error, OSError, StoreError) as error:
+            loop.call_soon_threadsafe(_settle, [_Done(opened, None, self._in_words(error))])
+            return
+        with contextlib.closing(connection):
+            loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
+            while batch := self._next_batch():
+                done, added = self._commit(connection, batch)
+                loop.call_soon_threadsafe(self._tell, done, added)
+
+    def _next_batch(self) -> Sequence[_Order]:
+        """Whatever waits; nothing when the store is to be closed."""
+        order = self._orders.get()
+        batch = []
+        while order is not None:
+            batch.append(order)
+            if self._orders.empty() or len(batch) == _IN_ONE_COMMIT:
+                return batch
+            order = self._orders.get()
+        if batch:
+            self._orders.put(None)
+        return batch
+
+    def _commit(
+        self, connection: sqlite3.Connection, batch: Sequence[_Order]
+    ) -> tuple[list[_Done], datetime | None]:
+        """Do a batch as one transaction; if that fails, each order by itself."""
+        unit = _SqliteUnit(connection, self._clock)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            done = [_Done(order.done, _driven(order.work(unit)), None) for order in batch]
+            self._forget(unit)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):
+                connection.rollback()
+            if len(batch) == 1:
+                return [_Done(batch[0].done, None, self._in_words(error))], None
+            alone = [self._commit(connection, [order]) for order in batch]
+            added = min((due for _, due in alone if due is not None), default=None)
+            return [one for found, _ in alone for one in found], added
+        return done, unit.added
+
+    def _forget(self, unit: "_SqliteUnit") -> None:
+        now = self._clock.now()
+        if self._forget_at is None or now >= self._forget_at:
+            self._forget_at = now + _FORGET_EVERY
+            _driven(unit.forget(now))
+
+    def _tell(self, done: Iterable[_Done], added: datetime | None) -> None:
+        """In the loop's thread: let the answers go."""
+        if added is not None and self._notice is not None:
+            self._notice(added)
+        _settle(done)
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+        try:
+            for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {self._synchronous}"):
+                connection.execute(pragma)
+            self._migrate(connection)
+            connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Bring the tables to the newest version, all the way or not at all."""
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (owner,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables and owner != APPLICATION_ID:
+            raise StoreError("it belongs to another program")
+        newest = len(schema.MIGRATIONS)
+        if version > newest:
+            raise StoreError(
+                f"it has version {version} and this sandbox_sim knows up to {newest}; "
+                "install a newer sandbox_sim or choose another file"
+            )
+        if version == newest:
+            return
+        scripts = [
+            schema.script(number, serial="INTEGER PRIMARY KEY", clustered="WITHOUT ROWID")
+            for number in range(version + 1, newest + 1)
+        ]
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {''.join(scripts)} PRAGMA user_version = {newest};"
+                f"PRAGMA application_id = {APPLICATION_ID}; COMMIT"
+            )
+        except sqlite3.Error:
+            connection.rollback()
+            raise
+
+    def _in_words(self, error: BaseException) -> BaseException:
+        """What went wrong with the file, as a sentence; any other error as it is."""
+        if isinstance(error, sqlite3.Error):
+            name = getattr(error, "sqlite_errorname", "")
+            kind = "_".join(name.split("_")[:2])
+            return StoreError(f"{self._path}: {_REASONS.get(kind, str(error))}")
+        if isinstance(error, OSError):
+            return StoreError(f"{self._path}: {error.strerror}")
+        if isinstance(error, StoreError):
+            return StoreError(f"{self._path}: {error}")
+        return error
+
+
+class _SqliteUnit(SqlUnit):
+    """Its coroutines never suspend: each statement is done when the call returns."""
+
+    LEASE = "1"
+
+    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+        super().__init__(clock)
+        self._connection = connection
+
+    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
+        return self._connection.execute(statement, values).fetchall()
+
+    async def _lock(self, *key: object) -> None:
+        """There is one writer, so no other unit works on anything."""
+
+    async def _each(self, statement: str, values: Iterable[Row]) -> None:
+        self._connection.executemany(statement, values)
+
+
+def _driven(work: Awaitable[T]) -> T:
+    """The result of a coroutine that awaits nothing but units."""
+    steps = work.__await__()
+    try:
+        next(steps)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    raise RuntimeError("a unit of work awaited something that is not its unit")
+
+
+def _settle(done: Iterable[_Done]) -> None:
+    """Give callers that still wait what they waited for."""
+    for future, result, error in done:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
