@@ -15,12 +15,10 @@ from typing import Final
 
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import STORE_PAUSE_S, CallbackSender, Clock, Store, StoreError, Unit
 
 PER_RECEIVER: Final = 32
 IN_ALL: Final = 256
-# Between two tries to record an attempt while the store is away.
-PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
@@ -156,7 +154,7 @@ class Deliveries:
                 return await self._store.run(record)
             except StoreError as error:
                 log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
-                await self._clock.pause(PAUSE_S)
+                await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
         attempt = callback.attempts[-1]

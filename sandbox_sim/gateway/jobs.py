@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.deliveries import Deliveries
-from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit
 
 BATCH: Final = 100
 # A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
@@ -49,6 +49,10 @@ class Jobs:
                 self._wake.clear()
                 self._asleep_until = None
                 self._asleep_until = await self._next_due()
+            except StoreError as error:
+                log.error("the jobs wait for the store: %s", error)  # noqa: TRY400
+                await self._clock.pause(STORE_PAUSE_S)
+                continue
             except Exception:
                 log.exception("the jobs could not be run; trying again in %s", PAUSE)
                 self._asleep_until = self._clock.now() + PAUSE
@@ -59,6 +63,8 @@ class Jobs:
         async with self._one_at_a_time:
             try:
                 jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
+            except StoreError:
+                raise
             except Exception:
                 log.exception("a job failed; trying each by itself")
                 jobs, afterwards = await self._one(now)

@@ -3,7 +3,7 @@
 from asyncio import Event
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
@@ -173,6 +173,10 @@ class Unit(Protocol):
     async def save_clock_shift(self, shift: timedelta) -> None:
         """Keep it for the next start."""
         ...
+
+
+# Real time between two tries of whoever has to wait for a store that is away.
+STORE_PAUSE_S: Final = 1.0
 
 
 class StoreError(Exception):

@@ -210,6 +210,17 @@ class TestTheLoop:
 
         assert await works.done() == ["now"]
 
+    async def test_it_waits_for_a_store_that_is_away(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await works.promise("now")
+        works.store.failures = 3
+        await works.clock.asleep()
+
+        assert caplog.text.count("the jobs wait for the store: the disk is full") == 3
+        assert "Traceback" not in caplog.text
+        assert await works.done() == ["now"]
+
     async def test_it_sleeps_until_the_next_is_due(self, works: Works) -> None:
         await works.promise("later", due_at=after(minutes=1))
         await works.clock.asleep()
