@@ -116,6 +116,11 @@ class HistoryQuery:
     end_date: date | None = None
 
     @property
+    def first(self) -> int:
+        """How many newer messages come before the page."""
+        return (self.page - 1) * self.limit
+
+    @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
         filters = (self.status, self.batch_id, self.start_date, self.end_date)

@@ -10,7 +10,7 @@ from typing import Final
 from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.helpers import rfc822_formatted_time
 
-from sandbox_sim.domain.codes import CATALOGUE, Reply
+from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE, Reply
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -94,7 +94,8 @@ def explain(
     transaction_id: str | None,
 ) -> None:
     """One line about a rejection at info, about what was accepted at debug; warnings at info."""
-    level = logging.DEBUG if reply.accepted and not reply.warnings else logging.INFO
+    quiet = reply.code in ACCEPTED and not reply.warnings
+    level = logging.DEBUG if quiet else logging.INFO
     if not log.isEnabledFor(level):
         return
     why = "; ".join((reply.why, *reply.warnings))

@@ -49,7 +49,8 @@ class Frontdoor:
                 operation = self._operation(request)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
-                raw = await request.read()
+                came_whole = request.content.is_eof()
+                raw = _body(request) if came_whole else await request.read()
                 call = Call(admitted, raw, lambda: self._address(request))
                 reply = await operation(call)
         except ConnectionError:
@@ -84,6 +85,14 @@ class Frontdoor:
         transport = request.transport
         host, port = transport.get_extra_info("sockname")[:2] if transport else ("127.0.0.1", 0)
         return f"{request.scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._base_path}"
+
+
+def _body(request: web.Request) -> bytes:
+    """A body that came with its head; `request.read` would take a tenth of the request's time."""
+    raw = request.content.read_nowait()
+    if len(raw) > request.client_max_size:
+        raise web.HTTPRequestEntityTooLarge(request.client_max_size)
+    return raw
 
 
 def _failure(request: web.Request, error: Exception) -> Reply:

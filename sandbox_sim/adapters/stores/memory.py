@@ -295,8 +295,10 @@ class _MemoryUnit:
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         kept = self._service(query.service_id).messages
-        first = (query.page - 1) * query.limit
+        first = query.first
         if not query.filtered:
+            if first >= len(kept):
+                return [], len(kept)
             page = itertools.islice(reversed(kept.values()), first, first + query.limit)
             return list(page), len(kept)
         found = [message for message in reversed(kept.values()) if query.admits(message)]

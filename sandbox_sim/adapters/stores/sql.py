@@ -91,6 +91,7 @@ _FORGET_CALLBACKS = (
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
 _A_NUMBER_BEYOND_ALL: Final = 2**62
+_A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
 
 class SqlUnit(ABC):
@@ -222,31 +223,23 @@ class SqlUnit(ABC):
         await self._each(_SAVE_MESSAGE, changes)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
+        values: list[object]
         if query.filtered:
-            return await self._filtered_history(query)
-        # Positions have no gaps, so any page is as near as the first.
-        total = await self._last_position(query.service_id)
-        newest = total - (query.page - 1) * query.limit
-        page = await self._rows(
-            _select(
-                rows.MESSAGE,
-                "messages",
-                "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC",
-            ),
-            *(query.service_id, newest, newest - query.limit),
-        )
-        return [rows.to_message(row) for row in page], total
-
-    async def _filtered_history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        condition, values = _filters(query)
-        count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
-        page = await self._rows(
-            _select(
-                rows.MESSAGE, "messages", f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
-            ),
-            *(*values, query.limit, (query.page - 1) * query.limit),
-        )
-        return [rows.to_message(row) for row in page], count[0] if count else 0
+            condition, values = _filters(query)
+            count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
+            total = count[0] if count else 0
+            page = f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
+            values += [query.limit, query.first]
+        else:
+            # Positions have no gaps, so any page is as near as the first.
+            total = await self._last_position(query.service_id)
+            page = "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC"
+            newest = total - query.first
+            values = [query.service_id, newest, newest - query.limit]
+        if query.first >= total:
+            return [], total
+        found = await self._rows(_select(rows.MESSAGE, "messages", page), *values)
+        return [rows.to_message(row) for row in found], total
 
     async def _last_position(self, service_id: int) -> int:
         row = await self._row(_LAST_POSITION, service_id)
@@ -303,6 +296,6 @@ def _filters(query: HistoryQuery) -> tuple[str, list[object]]:
         begin = datetime.combine(query.start_date, time(), UTC)
         found.append(("created_at >= ?", micros(begin)))
     if query.end_date is not None:
-        end = datetime.combine(query.end_date, time(), UTC) + timedelta(days=1)
-        found.append(("created_at < ?", micros(end)))
+        begin = datetime.combine(query.end_date, time(), UTC)
+        found.append(("created_at < ?", micros(begin) + _A_DAY))
     return " AND ".join(each for each, _ in found), [value for _, value in found]
