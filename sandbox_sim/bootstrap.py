@@ -23,6 +23,7 @@ from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import Deliveries
 from sandbox_sim.gateway.jobs import Jobs
+from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store
 from sandbox_sim.gateway.queries import Queries
@@ -31,8 +32,10 @@ from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control
+from sandbox_sim.web.control_api import Guard
 from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.ledger import LedgerFace
 from sandbox_sim.web.operations import Operations
 
 
@@ -117,9 +120,14 @@ def build(
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
+    guard = Guard(settings.token)
     app = make_app(
         frontdoor,
-        [Control(store, clock, clients, settings.token), CheckoutFace(pages)],
+        [
+            Control(store, clock, clients, guard),
+            LedgerFace(Ledger(store, clock, accounts), guard),
+            CheckoutFace(pages),
+        ],
         drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,

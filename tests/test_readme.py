@@ -94,6 +94,7 @@ def shape(output: str) -> list[str]:
     ("title", "count"),
     [
         ("Thirty seconds to a first payment", 3),
+        ("SMS units used up", 2),
         ("What an answer tells you", 1),
         ("The card page", 1),
     ],

@@ -10,8 +10,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.web.checkout import CheckoutFace
-from sandbox_sim.web.control import Control, error as control_error
+from sandbox_sim.web.control_api import BadInput, Face, error as control_error
 from sandbox_sim.web.frontdoor import Frontdoor, expect
 
 CONTROL_PREFIX = "/_sandbox"
@@ -24,7 +23,7 @@ DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 def make_app(
     frontdoor: Frontdoor,
-    faces: Iterable[Control | CheckoutFace],
+    faces: Iterable[Face],
     *,
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
@@ -48,6 +47,8 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
     """Failures under `/_sandbox` in the shape of the control API."""
     try:
         return await handler(request)
+    except BadInput as bad:
+        return control_error(400, "bad_request", str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
         return control_error(400, "bad_request", "The body cannot be read as its headers say")
     except StoreError as failure:

@@ -8,7 +8,7 @@ from sandbox_sim.domain.callbacks import plain
 from sandbox_sim.domain.checkout import PAY_PAGES, Choice
 from sandbox_sim.domain.transactions import WORDING, Status
 from sandbox_sim.gateway.checkout import CheckoutPages, Page
-from sandbox_sim.web.control import Routes
+from sandbox_sim.web.control_api import Routes
 
 _HEADERS = {
     "Cache-Control": "no-store",

@@ -1,12 +1,10 @@
 """What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
 
-import hmac
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
+from aiohttp import web
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
@@ -14,20 +12,18 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.ports import Clock, Store
-
-# Method, path and handler of each route of a face.
-Routes = Sequence[tuple[str, str, Handler]]
+from sandbox_sim.web.control_api import Guard, Routes
 
 
 class Control:
     """The handlers; the secret keys of the clients check the signatures of what comes in."""
 
     def __init__(
-        self, store: Store, clock: Clock, clients: Mapping[str, Client], token: str | None
+        self, store: Store, clock: Clock, clients: Mapping[str, Client], guard: Guard
     ) -> None:
         self._store = store
         self._clock = clock
-        self._authorization = None if token is None else f"Bearer {token}".encode()
+        self._guard = guard
         self._secret_keys = [client.secret_key for client in clients.values()]
 
     def routes(self) -> Routes:
@@ -36,21 +32,10 @@ class Control:
             ("GET", "/_sandbox/livez", self.livez),
             ("GET", "/_sandbox/readyz", self.readyz),
             ("GET", "/_sandbox/version", self.version),
-            ("GET", "/_sandbox/inbox/{name}/messages", self._guarded(self.inbox_messages)),
-            ("DELETE", "/_sandbox/inbox/{name}", self._guarded(self.clear_inbox)),
+            ("GET", "/_sandbox/inbox/{name}/messages", self._guard(self.inbox_messages)),
+            ("DELETE", "/_sandbox/inbox/{name}", self._guard(self.clear_inbox)),
             ("*", "/_sandbox/inbox/{name}", self.receive),
         ]
-
-    def _guarded(self, handler: Handler) -> Handler:
-        """The handler, for whoever has the token of the setting `control_token`, if one is set."""
-
-        async def guarded(request: web.Request) -> web.StreamResponse:
-            given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
-            if self._authorization is None or hmac.compare_digest(given, self._authorization):
-                return await handler(request)
-            return error(401, "unauthorized", "Send the header Authorization: Bearer <token>")
-
-        return guarded
 
     async def livez(self, _request: web.Request) -> web.Response:
         """The process answers."""
@@ -92,11 +77,6 @@ class Control:
         name = request.match_info["name"]
         deleted = await self._store.run(lambda unit: unit.clear_inbox(name))
         return web.json_response({"deleted": deleted})
-
-
-def error(status: int, code: str, message: str) -> web.Response:
-    """An error of the control API, in its own shape."""
-    return web.json_response({"error": {"code": code, "message": message}}, status=status)
 
 
 def _refused(constant: str) -> object:

@@ -6,18 +6,11 @@ import pytest
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import sign
-from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.wire import Answer, exchange, request_bytes, strict_json
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask, assert_error
+from tests.web.wire import exchange, request_bytes
 
 BODY = b'{"trans_ref": "T1"}'
-
-
-async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:
-    """Ask without credentials: what is under /_sandbox takes none of the gateway's."""
-    async with sandbox.session.request(
-        method, sandbox.url + path, data=body or None, headers=headers
-    ) as response:
-        return Seen(response.status, dict(response.headers), strict_json(await response.read()))
 
 
 async def messages(sandbox: Sandbox, name: str = "orders") -> list[dict[str, Any]]:
@@ -25,14 +18,6 @@ async def messages(sandbox: Sandbox, name: str = "orders") -> list[dict[str, Any
     assert seen.status == 200
     found: list[dict[str, Any]] = seen.body["messages"]
     return found
-
-
-def assert_error(answer: Seen | Answer, status: int) -> None:
-    """An error in the shape of the control API."""
-    assert answer.status == status
-    assert set(answer.body) == {"error"}
-    assert answer.body["error"]["code"]
-    assert answer.body["error"]["message"]
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "PUT", "PATCH", "OPTIONS"])

@@ -7,19 +7,30 @@ behind. Nothing here suspends, so units never mix.
 import heapq
 import itertools
 import math
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from cachetools import TLRUCache
 
+from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.ledger import (
+    Account,
+    Audit,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    Posting,
+)
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock, Unit
@@ -102,7 +113,7 @@ class _Service:
     callbacks: dict[str, Callback] = field(default_factory=dict)
     finished: deque[str] = field(default_factory=deque)
     balances: dict[Account, Balance] = field(default_factory=dict)
-    postings: list[Posting] = field(default_factory=list)
+    lines: list[LedgerLine] = field(default_factory=list)
     messages: dict[str, Message] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
 
@@ -157,6 +168,8 @@ class _MemoryUnit:
         self._claimed: dict[int, _Entry] = {}
         self._numbers = itertools.count(1)
         self._shift: dict[str, timedelta] = {}
+        self._lines: list[LedgerLine] = []
+        self._line_numbers = itertools.count(1)
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(
             lambda: deque(maxlen=KEPT_INBOX_MESSAGES)
         )
@@ -267,13 +280,41 @@ class _MemoryUnit:
     async def post(self, posting: Posting) -> None:
         service = self._service(posting.service_id)
         before = service.balances.get(posting.account)
-        amount = posting.amount if before is None else before.amount + posting.amount
-        self._put(service.balances, posting.account, Balance(amount, posting.at))
-        service.postings.append(posting)
-        self.undo.append(service.postings.pop)
+        opened = Balance(posting.amount, posting.at)
+        balance = opened if before is None else before.after(posting)
+        self._put(service.balances, posting.account, balance)
+        line = LedgerLine(next(self._line_numbers), posting)
+        for lines in (service.lines, self._lines):
+            lines.append(line)
+            self.undo.append(lines.pop)
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
-        return list(self._service(service_id).postings)
+        return [line.posting for line in self._service(service_id).lines]
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        lines = self._lines
+        if query.service_id is not None:
+            lines = self._service(query.service_id).lines
+        end = len(lines)
+        if query.after is not None:
+            end = bisect_left(lines, query.after, key=attrgetter("number"))
+        older = (lines[place] for place in range(end - 1, -1, -1))
+        return list(itertools.islice(filter(query.admits, older), query.limit))
+
+    async def audit(self, service_id: int | None) -> Sequence[Audit]:
+        chosen = list(self._services) if service_id is None else [service_id]
+        return [audit for chosen_id in chosen for audit in self._audited(chosen_id)]
+
+    def _audited(self, service_id: int) -> Iterator[Audit]:
+        service = self._service(service_id)
+        amounts: dict[Account, list[Decimal]] = defaultdict(list)
+        for line in service.lines:
+            amounts[line.posting.account].append(line.posting.amount)
+        for account in Account:
+            balance = service.balances.get(account)
+            if balance is not None or account in amounts:
+                held = Decimal(0) if balance is None else balance.amount
+                yield Audit(service_id, account, held, ledger.total(amounts[account]))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)

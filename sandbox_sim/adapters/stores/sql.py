@@ -12,11 +12,12 @@ from typing import ClassVar, Final
 
 from sandbox_sim.adapters.stores import rows
 from sandbox_sim.adapters.stores.rows import Row, micros, moment
+from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import (
     PENDING_RETENTION,
@@ -64,6 +65,11 @@ _POSTINGS = _select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
 _BALANCE = "SELECT amount, updated_at FROM balances WHERE service_id = ? AND account = ?"
 _SAVE_BALANCE = _upsert(
     "balances", "service_id, account", ("service_id", "account", "amount", "updated_at")
+)
+_AUDIT = (
+    "SELECT service_id, account, amount, count(*) FROM postings WHERE {condition} "
+    "GROUP BY service_id, account, amount UNION ALL "
+    "SELECT service_id, account, amount, 0 FROM balances WHERE {condition}"
 )
 _LAST_POSITION = "SELECT max(position) FROM messages WHERE service_id = ?"
 _ADD_MESSAGE = _insert("messages", ("position", *rows.MESSAGE))
@@ -194,18 +200,53 @@ class SqlUnit(ABC):
 
     async def post(self, posting: Posting) -> None:
         before = await self.balance(posting.service_id, posting.account)
-        amount = posting.amount if before is None else before.amount + posting.amount
+        balance = Balance(posting.amount, posting.at) if before is None else before.after(posting)
         await self._rows(_POST, *rows.from_posting(posting))
         await self._rows(
             _SAVE_BALANCE,
             posting.service_id,
             posting.account.value,
-            str(amount),
+            str(balance.amount),
             micros(posting.at),
         )
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
         return [rows.to_posting(row) for row in await self._rows(_POSTINGS, service_id)]
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        after = None if query.after is None else min(query.after, _A_NUMBER_BEYOND_ALL)
+        asked = {
+            "service_id = ?": query.service_id,
+            "account = ?": None if query.account is None else query.account.value,
+            "reason = ?": query.reason,
+            "subject = ?": query.subject,
+            "number < ?": None if after is None else max(after, 0),
+        }
+        chosen = {text: value for text, value in asked.items() if value is not None}
+        condition = " AND ".join(chosen) or "1 = 1"
+        statement = _select(
+            ("number", *rows.POSTING), "postings", f"{condition} ORDER BY number DESC LIMIT ?"
+        )
+        found = await self._rows(statement, *chosen.values(), query.limit)
+        return [LedgerLine(number, rows.to_posting(row)) for number, *row in found]
+
+    async def audit(self, service_id: int | None) -> Sequence[Audit]:
+        # One statement, so that both figures are of one moment. Amounts are text, which no
+        # database adds up exactly; but those of most postings are the same few.
+        of_service = "1 = 1" if service_id is None else "service_id = ?"
+        values = () if service_id is None else (service_id, service_id)
+        found = await self._rows(_AUDIT.format(condition=of_service), *values)
+        held: dict[tuple[int, str], Decimal] = {}
+        posted: dict[tuple[int, str], list[Decimal]] = {}
+        for service, account, amount, times in found:
+            key = service, account
+            posted.setdefault(key, []).extend([Decimal(amount)] * times)
+            if times == 0:
+                held[key] = Decimal(amount)
+        return [
+            Audit(key[0], Account(key[1]), held.get(key, Decimal(0)), ledger.total(amounts))
+            for key, amounts in posted.items()
+        ]
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service_id = messages[0].service_id

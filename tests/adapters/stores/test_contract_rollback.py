@@ -7,7 +7,7 @@ import pytest
 
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.ledger import Account
+from sandbox_sim.domain.ledger import Account, LedgerQuery
 from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
@@ -60,6 +60,9 @@ async def state(unit: Unit) -> dict[str, Any]:
         "next due": await unit.next_due(),
         "balances": [await unit.balance(SERVICE, account) for account in Account],
         "postings": list(await unit.postings(SERVICE)),
+        # Without the numbers: they may leave gaps.
+        "ledger": [line.posting for line in await unit.ledger_page(LedgerQuery())],
+        "audit": set(await unit.audit(None)),
         "messages": [list(await unit.messages(SERVICE, f"M{n}")) for n in range(6)],
         "batches": [list(await unit.messages(SERVICE, f"B{n}")) for n in range(3)],
         "history": await unit.history(HistoryQuery(SERVICE)),
