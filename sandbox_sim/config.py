@@ -241,6 +241,12 @@ class Settings(BaseModel):
         return user_state_path("sandbox-sim", appauthor=False) / "sandbox-sim.sqlite3"
 
     @property
+    def shown_store(self) -> str:
+        """Where the state lives, for people."""
+        sqlite = self.store.startswith("sqlite:")
+        return str(self.sqlite_path) if sqlite else "in memory, gone when the server stops"
+
+    @property
     def token(self) -> str | None:
         """The setting `control_token`, unmasked."""
         return None if self.control_token is None else self.control_token.get_secret_value()

@@ -72,7 +72,7 @@ def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.decision("D1", "D2")
-def test_the_life_of_a_server() -> None:
+def test_the_life_of_a_server(tmp_path: Path) -> None:
     """One process for all that a person sees of it: a process takes longer than all else here."""
     with running("serve", "--port", "0") as server:
         ready = first_line(server)
@@ -92,6 +92,7 @@ def test_the_life_of_a_server() -> None:
         assert (code, err) == (0, "")
         assert "credentials: sandbox_key:sandbox_secret" in out
         assert f"{url}/_sandbox/inbox/" in out
+        assert f"state: {tmp_path}" in out
 
 
 @pytest.mark.spec("auth.5")
