@@ -58,7 +58,8 @@ class _StatusCache(TLRUCache[datetime, list[str]]):
         self.records: dict[str, Transaction] = {}
         self.current: dict[str, str] = {}
         self._clock = clock
-        self._minute: datetime | None = None
+        # The minute that the last transaction's term ends in, and the ids of that minute.
+        self._begin = self._end = clock.now()
         self._ids: list[str] = []
 
     def add(self, transaction: Transaction) -> None:
@@ -90,9 +91,10 @@ class _StatusCache(TLRUCache[datetime, list[str]]):
             del self.current[transaction.transaction_id]
 
     def _keep(self, network_id: str, until: datetime) -> None:
-        minute = until.replace(second=0, microsecond=0) + _A_MINUTE
-        if minute != self._minute:
-            self._minute, self._ids = minute, self.setdefault(minute, [])
+        if not self._begin <= until < self._end:
+            self._begin = until.replace(second=0, microsecond=0)
+            self._end = self._begin + _A_MINUTE
+            self._ids = self.setdefault(self._end, [])
         self._ids.append(network_id)
 
 
