@@ -22,13 +22,16 @@ from sandbox_sim.domain.ratelimit import RateLimit
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import Deliveries
+from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store
 from sandbox_sim.gateway.queries import Queries
+from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control
@@ -37,6 +40,7 @@ from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
 from sandbox_sim.web.operations import Operations
+from sandbox_sim.web.records import RecordsFace
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,13 @@ def build(
         reject_status=settings.sandbox_reject_status,
     )
     guard = Guard(settings.token)
+    watch = Watch(store, clock)
     app = make_app(
         frontdoor,
         [
-            Control(store, clock, clients, guard),
+            Control(store, clock, watch, clients, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
+            RecordsFace(Records(store, watch), Interventions(store, clock, settlement), guard),
             CheckoutFace(pages),
         ],
         drain=deliveries.close,

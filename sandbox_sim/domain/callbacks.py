@@ -106,6 +106,10 @@ class Callback(NamedTuple):
         """The URL as it may be shown: a name and password in it are masked."""
         return _USERINFO.sub(r"\1***@", self.url, count=1) if "@" in self.url else self.url
 
+    def again(self, url: str | None) -> "Callback":
+        """The callback, to be sent once more, to another address if one is given."""
+        return self._replace(state=Delivery.PENDING, url=url or self.url)
+
     def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
         """The callback after one more attempt, done with when it was taken or the last one."""
         number = len(self.attempts) + 1
@@ -122,6 +126,42 @@ class Callback(NamedTuple):
         )
         state = Delivery.DELIVERED if taken else self.state if again else Delivery.FAILED
         return self._replace(state=state, attempts=(*self.attempts, attempt))
+
+
+SHOWN_FIELDS: Final = (
+    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
+    *("signature", "state", "created_at", "attempts"),
+)
+
+
+def shown(callback: Callback) -> dict[str, object]:
+    """A callback with its attempts, as the control API shows it."""
+    return {
+        "id": callback.id,
+        "service_id": callback.service_id,
+        "transaction_id": callback.transaction_id,
+        "network_transaction_id": callback.network_transaction_id,
+        "url": callback.shown_url,
+        "profile": callback.profile.value,
+        "body": json.loads(callback.body),
+        "signature": callback.signature,
+        "state": callback.state.value,
+        "created_at": iso(callback.created_at),
+        "attempts": [
+            {
+                "number": attempt.number,
+                "at": iso(attempt.at),
+                "status_code": attempt.status_code,
+                "duration_ms": attempt.duration_ms,
+                "response_body": attempt.response_body,
+                "verdict": attempt.verdict,
+                "next_attempt_at": iso(attempt.next_attempt_at)
+                if attempt.next_attempt_at
+                else None,
+            }
+            for attempt in callback.attempts
+        ],
+    }
 
 
 def verdict(answer: Answer) -> str:

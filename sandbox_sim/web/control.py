@@ -10,19 +10,27 @@ from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
+from sandbox_sim.domain.listing import matches
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.ports import Clock, Store
-from sandbox_sim.web.control_api import Guard, Routes
+from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.web.control_api import Guard, Routes, Wait, body_of, too_late
 
 
 class Control:
     """The handlers; the secret keys of the clients check the signatures of what comes in."""
 
     def __init__(
-        self, store: Store, clock: Clock, clients: Mapping[str, Client], guard: Guard
+        self,
+        store: Store,
+        clock: Clock,
+        watch: Watch,
+        clients: Mapping[str, Client],
+        guard: Guard,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._watch = watch
         self._guard = guard
         self._secret_keys = [client.secret_key for client in clients.values()]
 
@@ -33,6 +41,7 @@ class Control:
             ("GET", "/_sandbox/readyz", self.readyz),
             ("GET", "/_sandbox/version", self.version),
             ("GET", "/_sandbox/inbox/{name}/messages", self._guard(self.inbox_messages)),
+            ("POST", "/_sandbox/inbox/{name}/wait", self._guard(self.wait)),
             ("DELETE", "/_sandbox/inbox/{name}", self._guard(self.clear_inbox)),
             ("*", "/_sandbox/inbox/{name}", self.receive),
         ]
@@ -68,9 +77,30 @@ class Control:
 
     async def inbox_messages(self, request: web.Request) -> web.Response:
         """What lies in an inbox, newest first."""
-        name = request.match_info["name"]
+        return web.json_response({"messages": await self._messages(request.match_info["name"])})
+
+    async def wait(self, request: web.Request) -> web.Response:
+        """Those that match, newest first, as soon as there are `count`; HTTP 408 if they stay out.
+
+        `json.trans_ref` in `match` looks inside a body that is JSON.
+        """
+        name, asked = request.match_info["name"], await body_of(request, Wait, optional=True)
+
+        async def matching() -> list[dict[str, object]]:
+            return [each for each in await self._messages(name) if matches(each, asked.match)]
+
+        async def look() -> list[dict[str, object]] | None:
+            found = await matching()
+            return found[: asked.count] if len(found) >= asked.count else None
+
+        found = await self._watch.until(look, asked.timeout_s)
+        if found is None:
+            return too_late(asked, len(await matching()))
+        return web.json_response({"messages": found})
+
+    async def _messages(self, name: str) -> list[dict[str, object]]:
         messages = await self._store.run(lambda unit: unit.inbox_messages(name))
-        return web.json_response({"messages": [_shown(message) for message in messages]})
+        return [_shown(message) for message in messages]
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""

@@ -9,15 +9,16 @@ import itertools
 import math
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from cachetools import TLRUCache
 
+from sandbox_sim.adapters.stores.status_cache import StatusCache
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
@@ -31,11 +32,10 @@ from sandbox_sim.domain.ledger import (
     LedgerQuery,
     Posting,
 )
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock, Unit
-
-_A_MINUTE: Final = timedelta(minutes=1)
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -45,64 +45,7 @@ V = TypeVar("V")
 _Entry = tuple[datetime, int, JobKind, int, str]
 
 
-class _StatusCache(TLRUCache[datetime, list[str]]):
-    """Transactions by network id until they expire, and which one a `transaction_id` names.
-
-    What cachetools keeps is the terms: the ids that may be forgotten by the end of a minute. Asked
-    once a minute, and not for each transaction, it costs a request nothing; and nothing hangs on
-    the minute, because what has expired is not found, whether it is still here or not.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(maxsize=math.inf, ttu=_end_of_term, timer=clock.now)  # type: ignore[arg-type]
-        self.records: dict[str, Transaction] = {}
-        self.current: dict[str, str] = {}
-        self._clock = clock
-        # The minute that the last transaction's term ends in, and the ids of that minute.
-        self._begin = self._end = clock.now()
-        self._ids: list[str] = []
-
-    def add(self, transaction: Transaction) -> None:
-        """Keep a transaction for its term."""
-        network_id = transaction.network_transaction_id
-        self.records[network_id] = transaction
-        self._keep(network_id, transaction.expires_at)
-
-    def find(self, network_id: str) -> Transaction | None:
-        """The transaction, unless its term is over."""
-        found = self.records.get(network_id)
-        return None if found is None or found.kept_until <= self._clock.now() else found
-
-    def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
-        """Forget what is over; what is pending still is kept longer."""
-        ended = super().expire(time)
-        for minute, ids in ended:
-            for transaction in filter(None, map(self.records.get, ids)):
-                self._forget(transaction, minute)
-        return ended
-
-    def _forget(self, transaction: Transaction, minute: datetime) -> None:
-        network_id = transaction.network_transaction_id
-        if transaction.kept_until > minute:
-            self._keep(network_id, transaction.kept_until)
-            return
-        del self.records[network_id]
-        if self.current.get(transaction.transaction_id) == network_id:
-            del self.current[transaction.transaction_id]
-
-    def _keep(self, network_id: str, until: datetime) -> None:
-        if not self._begin <= until < self._end:
-            self._begin = until.replace(second=0, microsecond=0)
-            self._end = self._begin + _A_MINUTE
-            self._ids = self.setdefault(self._end, [])
-        self._ids.append(network_id)
-
-
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.
-def _end_of_term(minute: datetime, _ids: list[str], _now: object) -> datetime:
-    return minute
-
-
 def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
     return record.kept_until
 
@@ -111,7 +54,7 @@ def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
 class _Service:
     """Everything that belongs to one `service_id`."""
 
-    transactions: _StatusCache
+    transactions: StatusCache
     callbacks: dict[str, Callback] = field(default_factory=dict)
     finished: deque[str] = field(default_factory=deque)
     balances: dict[Account, Balance] = field(default_factory=dict)
@@ -126,12 +69,17 @@ class MemoryStore:
     def __init__(self, clock: Clock) -> None:
         self._unit = _MemoryUnit(clock)
         self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         """There is nothing to open."""
 
     async def close(self) -> None:
         """What was kept is gone with the process."""
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit has written something."""
+        self._watchers.append(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
@@ -150,6 +98,9 @@ class MemoryStore:
             raise
         if unit.added is not None and self._notice is not None:
             self._notice(unit.added)
+        if unit.undo:
+            for notice in self._watchers:
+                notice()
         return result
 
 
@@ -179,7 +130,7 @@ class _MemoryUnit:
     def _service(self, service_id: int) -> _Service:
         service = self._services.get(service_id)
         if service is None:
-            service = self._services[service_id] = _Service(_StatusCache(self._clock))
+            service = self._services[service_id] = _Service(StatusCache(self._clock))
         return service
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
@@ -212,8 +163,10 @@ class _MemoryUnit:
     async def save_checkout(self, checkout: Checkout) -> None:
         self._put(self._checkouts, checkout.id, checkout)
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        return self._service(service_id).callbacks.get(callback_id)
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        services = self._listed(Listing(service_id))
+        found = (service.callbacks.get(callback_id) for service in services)
+        return next(filter(None, found), None)
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
         return list(reversed(self._service(service_id).callbacks.values()))
@@ -231,8 +184,15 @@ class _MemoryUnit:
             self._forget(service, service.finished.popleft())
 
     def _forget(self, service: _Service, callback_id: str) -> None:
-        """Let the oldest finished callback go; taken back, it is the oldest again."""
-        forgotten = service.callbacks.pop(callback_id)
+        """Let the oldest finished callback go; taken back, it is the oldest again.
+
+        One that is sent once more is not finished, and comes here again when it is.
+        """
+        forgotten = service.callbacks.get(callback_id)
+        if forgotten is None or forgotten.state is Delivery.PENDING:
+            self.undo.append(lambda: service.finished.appendleft(callback_id))
+            return
+        del service.callbacks[callback_id]
 
         def take_back() -> None:
             service.finished.appendleft(callback_id)
@@ -241,6 +201,23 @@ class _MemoryUnit:
             service.callbacks.update({callback_id: forgotten, **newer})
 
         self.undo.append(take_back)
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        lists = [service.transactions.newest_first() for service in self._listed(listing)]
+        return _stretch(lists, listing, "initiated_at", "network_transaction_id")
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        lists = [reversed(service.callbacks.values()) for service in self._listed(listing)]
+        return _stretch(lists, listing, "created_at", "id")
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        lists = [reversed(service.messages.values()) for service in self._listed(listing)]
+        return _stretch(lists, listing, "created_at", "processing_id")
+
+    def _listed(self, listing: Listing) -> Sequence[_Service]:
+        if listing.service_id is None:
+            return list(self._services.values())
+        return [self._service(listing.service_id)]
 
     async def add_job(self, job: Job) -> None:
         entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
@@ -388,3 +365,12 @@ def _put_back(kept: MutableMapping[K, V], key: K, before: V | None) -> None:
         kept.pop(key, None)
     else:
         kept[key] = before
+
+
+def _stretch(lists: Iterable[Iterable[T]], listing: Listing, moment: str, name: str) -> list[T]:
+    """The stretch of several lists as one, each newest first by the field `moment`."""
+    merged = heapq.merge(*lists, key=attrgetter(moment), reverse=True)
+    if listing.after is not None:
+        name_of = attrgetter(name)
+        next(filter(lambda record: name_of(record) == listing.after, merged), None)
+    return list(itertools.islice(merged, listing.limit))

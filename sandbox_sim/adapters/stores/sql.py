@@ -18,6 +18,7 @@ from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import (
     PENDING_RETENTION,
@@ -57,7 +58,7 @@ _TRANSACTION_BY_NETWORK_ID = _select(
 _SAVE_CHECKOUT = _upsert("checkouts", "id", rows.CHECKOUT)
 _CHECKOUT = _select(rows.CHECKOUT, "checkouts", "id = ?")
 _SAVE_CALLBACK = _upsert("callbacks", "id", rows.CALLBACK)
-_CALLBACK = _select(rows.CALLBACK, "callbacks", "id = ? AND service_id = ?")
+_CALLBACK = _select(rows.CALLBACK, "callbacks", "id = ?")
 _CALLBACKS = _select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
 _ADD_JOB = _insert("jobs", rows.JOB[:-1])
 _POST = _insert("postings", rows.POSTING)
@@ -161,15 +162,45 @@ class SqlUnit(ABC):
     async def save_checkout(self, checkout: Checkout) -> None:
         await self._rows(_SAVE_CHECKOUT, *rows.from_checkout(checkout))
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        row = await self._row(_CALLBACK, callback_id, service_id)
-        return None if row is None else rows.to_callback(row)
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        row = await self._row(_CALLBACK, callback_id)
+        found = None if row is None else rows.to_callback(row)
+        ours = found is not None and service_id in {None, found.service_id}
+        return found if ours else None
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
         return [rows.to_callback(row) for row in await self._rows(_CALLBACKS, service_id)]
 
     async def save_callback(self, callback: Callback) -> None:
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        found = await self._listed(
+            "transactions", rows.TRANSACTION, "network_transaction_id", listing
+        )
+        kept, now = map(rows.to_transaction, found), self._clock.now()
+        return [transaction for transaction in kept if transaction.kept_until > now]
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        found = await self._listed("callbacks", rows.CALLBACK, "id", listing)
+        return [rows.to_callback(row) for row in found]
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        found = await self._listed("messages", rows.MESSAGE, "processing_id", listing)
+        return [rows.to_message(row) for row in found]
+
+    async def _listed(
+        self, table: str, columns: Sequence[str], name: str, listing: Listing
+    ) -> Sequence[Row]:
+        """A stretch of a table, newest first, by the column that names its records."""
+        asked = {
+            "service_id = ?": listing.service_id,
+            f"number < (SELECT number FROM {table} WHERE {name} = ?)": listing.after,
+        }
+        chosen = {text: value for text, value in asked.items() if value is not None}
+        condition = " AND ".join(chosen) or "1 = 1"
+        statement = _select(columns, table, f"{condition} ORDER BY number DESC LIMIT ?")
+        return await self._rows(statement, *chosen.values(), listing.limit)
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job

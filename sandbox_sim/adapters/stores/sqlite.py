@@ -74,6 +74,7 @@ class SqliteStore:
         self._synchronous = _SYNCHRONOUS[durability]
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
         self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
 
@@ -92,6 +93,10 @@ class SqliteStore:
             self._orders.put(None)
             await asyncio.to_thread(self._thread.join)
             self._thread = None
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit has written something."""
+        self._watchers.append(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
@@ -115,8 +120,10 @@ class SqliteStore:
         with contextlib.closing(connection):
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
             while batch := self._next_batch():
+                before = connection.total_changes
                 done, added = self._commit(connection, batch)
-                loop.call_soon_threadsafe(self._tell, done, added)
+                wrote = connection.total_changes > before
+                loop.call_soon_threadsafe(self._tell, done, added, wrote)
 
     def _next_batch(self) -> Sequence[_Order]:
         """Whatever waits; nothing when the store is to be closed."""
@@ -157,11 +164,13 @@ class SqliteStore:
             self._forget_at = now + _FORGET_EVERY
             _driven(unit.forget(now))
 
-    def _tell(self, done: Iterable[_Done], added: datetime | None) -> None:
-        """In the loop's thread: let the answers go."""
+    def _tell(self, done: Iterable[_Done], added: datetime | None, wrote: bool) -> None:
+        """In the loop's thread: let the answers go, and whoever watches know."""
         if added is not None and self._notice is not None:
             self._notice(added)
         _settle(done)
+        for notice in self._watchers if wrote else ():
+            notice()
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +201,7 @@ class SqliteStore:
         if version == newest:
             return
         scripts = [
-            schema.script(number, serial="INTEGER PRIMARY KEY", clustered="WITHOUT ROWID")
+            schema.script(number, serial="INTEGER PRIMARY KEY")
             for number in range(version + 1, newest + 1)
         ]
         try:
