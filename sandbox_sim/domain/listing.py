@@ -1,7 +1,11 @@
 """What the lists and searches of the control API ask for: newest first, of one service or all."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Listing(NamedTuple):
@@ -10,6 +14,19 @@ class Listing(NamedTuple):
     service_id: int | None = None
     after: str | None = None
     limit: int = 20
+
+
+def stretch(
+    lists: Iterable[Iterable[T]],
+    listing: Listing,
+    name_of: Callable[[T], str],
+    place_of: Callable[[T], Any],
+) -> list[T]:
+    """The stretch of several lists as one; each has its newest first, by `place_of`."""
+    merged = heapq.merge(*lists, key=place_of, reverse=True)
+    if listing.after is not None:
+        next(filter(lambda record: name_of(record) == listing.after, merged), None)
+    return list(itertools.islice(merged, listing.limit))
 
 
 def matches(document: Mapping[str, object], match: Mapping[str, object]) -> bool:

@@ -9,6 +9,7 @@ from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import (
     Account,
     Audit,
@@ -132,6 +133,22 @@ class Unit(Protocol):
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
         """Messages, newest first; ids are `processing_id`."""
+        ...
+
+    async def add_entries(self, entries: Sequence[Entry]) -> None:
+        """Write into the journal; of each service the newest `KEPT_REQUESTS` are kept."""
+        ...
+
+    async def list_entries(self, listing: Listing) -> Sequence[Entry]:
+        """Entries of the journal, newest first."""
+        ...
+
+    async def clear_entries(self, service_id: int | None) -> int:
+        """Empty the journal of a service, or of all; how many entries it had."""
+        ...
+
+    async def dropped_entries(self, service_id: int | None) -> int:
+        """How many older entries, of a service or of all, had to make room."""
         ...
 
     async def add_job(self, job: Job) -> None:

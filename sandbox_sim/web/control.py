@@ -1,7 +1,5 @@
 """What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
 
-import json
-import math
 from collections.abc import Mapping
 
 from aiohttp import web
@@ -9,6 +7,7 @@ from aiohttp import web
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.documents import said
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.domain.listing import matches
 from sandbox_sim.domain.timestamps import iso
@@ -109,30 +108,13 @@ class Control:
         return web.json_response({"deleted": deleted})
 
 
-def _refused(constant: str) -> object:
-    """NaN and Infinity are no JSON."""
-    raise ValueError(constant)
-
-
-def _finite(text: str) -> float:
-    """A number too large for a float is one that we could not write again."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
 def _shown(message: InboxMessage) -> dict[str, object]:
     """A delivery as JSON; `json` is its body where that is JSON."""
-    try:
-        document = json.loads(message.body, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError):
-        document = None
     return {
         "at": iso(message.at),
         "method": message.method,
         "headers": dict(message.headers),
         "body": message.body,
-        "json": document,
+        "json": said(message.body, None),
         "signature": message.signature,
     }

@@ -9,21 +9,24 @@ import itertools
 import math
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from operator import attrgetter
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from cachetools import TLRUCache
 
 from sandbox_sim.adapters.stores.status_cache import StatusCache
+from sandbox_sim.adapters.stores.undo import Undo
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
 from sandbox_sim.domain.ledger import (
     Account,
     Audit,
@@ -32,14 +35,15 @@ from sandbox_sim.domain.ledger import (
     LedgerQuery,
     Posting,
 )
-from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock, Unit
 
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
+
+# Where requests are kept whose body names no service; the ids of services begin at 1.
+NO_SERVICE: Final = 0
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
 _Entry = tuple[datetime, int, JobKind, int, str]
@@ -61,6 +65,7 @@ class _Service:
     lines: list[LedgerLine] = field(default_factory=list)
     messages: dict[str, Message] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
+    entries: deque[Entry] = field(default_factory=deque)
 
 
 class MemoryStore:
@@ -104,11 +109,11 @@ class MemoryStore:
         return result
 
 
-class _MemoryUnit:
+class _MemoryUnit(Undo):
     """The one unit of work; `undo` and `added` belong to the run in hand."""
 
     def __init__(self, clock: Clock) -> None:
-        self.undo: list[Callable[[], object]] = []
+        super().__init__()
         self.added: datetime | None = None
         self._clock = clock
         self._services: dict[int, _Service] = {}
@@ -120,12 +125,13 @@ class _MemoryUnit:
         self._heap: list[_Entry] = []
         self._claimed: dict[int, _Entry] = {}
         self._numbers = itertools.count(1)
+        # The order in which records of all services came: the clock may stand still.
+        self._places: dict[str, int] = {}
         self._shift: dict[str, timedelta] = {}
         self._lines: list[LedgerLine] = []
         self._line_numbers = itertools.count(1)
-        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(
-            lambda: deque(maxlen=KEPT_INBOX_MESSAGES)
-        )
+        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
+        self._dropped: dict[int | None, int] = defaultdict(int)
 
     def _service(self, service_id: int) -> _Service:
         service = self._services.get(service_id)
@@ -174,6 +180,8 @@ class _MemoryUnit:
     async def save_callback(self, callback: Callback) -> None:
         service = self._service(callback.service_id)
         before = service.callbacks.get(callback.id)
+        if before is None:
+            self._put(self._places, callback.id, next(self._numbers))
         self._put(service.callbacks, callback.id, callback)
         finished_before = before is not None and before.state is not Delivery.PENDING
         if callback.state is Delivery.PENDING or finished_before:
@@ -192,6 +200,7 @@ class _MemoryUnit:
         if forgotten is None or forgotten.state is Delivery.PENDING:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
+        self._take(self._places, callback_id)
         del service.callbacks[callback_id]
 
         def take_back() -> None:
@@ -204,20 +213,55 @@ class _MemoryUnit:
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
         lists = [service.transactions.newest_first() for service in self._listed(listing)]
-        return _stretch(lists, listing, "initiated_at", "network_transaction_id")
+        # The ids of transactions count up.
+        place_of = attrgetter("initiated_at", "network_transaction_id")
+        return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
         lists = [reversed(service.callbacks.values()) for service in self._listed(listing)]
-        return _stretch(lists, listing, "created_at", "id")
+        return self._by_place(lists, listing, "id")
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
         lists = [reversed(service.messages.values()) for service in self._listed(listing)]
-        return _stretch(lists, listing, "created_at", "processing_id")
+        return self._by_place(lists, listing, "processing_id")
+
+    def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
+        name_of = attrgetter(name)
+        return stretch(lists, listing, name_of, lambda record: self._places[name_of(record)])
 
     def _listed(self, listing: Listing) -> Sequence[_Service]:
         if listing.service_id is None:
             return list(self._services.values())
         return [self._service(listing.service_id)]
+
+    async def add_entries(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            service = self._service(entry.service_id or NO_SERVICE)
+            if len(service.entries) >= KEPT_REQUESTS:
+                self._put(self._dropped, entry.service_id, self._dropped[entry.service_id] + 1)
+                self._take(self._places, service.entries[0].id)
+            self._put(self._places, entry.id, next(self._numbers))
+            self._append(service.entries, entry, KEPT_REQUESTS)
+
+    async def list_entries(self, listing: Listing) -> Sequence[Entry]:
+        lists = [reversed(service.entries) for service in self._listed(listing)]
+        return self._by_place(lists, listing, "id")
+
+    async def clear_entries(self, service_id: int | None) -> int:
+        services = self._listed(Listing(service_id))
+        cleared = 0
+        for service in services:
+            cleared += len(service.entries)
+            for entry in service.entries:
+                self._take(self._places, entry.id)
+            before, service.entries = service.entries, deque()
+            self.undo.append(partial(setattr, service, "entries", before))
+        return cleared
+
+    async def dropped_entries(self, service_id: int | None) -> int:
+        if service_id is None:
+            return sum(self._dropped.values())
+        return self._dropped[service_id]
 
     async def add_job(self, job: Job) -> None:
         entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
@@ -298,6 +342,7 @@ class _MemoryUnit:
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
         for message in messages:
+            self._put(self._places, message.processing_id, next(self._numbers))
             self._put(service.messages, message.processing_id, message)
         batch_id = messages[0].batch_id
         if batch_id is not None:
@@ -325,16 +370,7 @@ class _MemoryUnit:
         return found[first : first + query.limit], len(found)
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        inbox = self._inboxes[name]
-        pushed_out = inbox[0] if len(inbox) == inbox.maxlen else None
-        inbox.append(message)
-
-        def take_back() -> None:
-            inbox.pop()
-            if pushed_out is not None:
-                inbox.appendleft(pushed_out)
-
-        self.undo.append(take_back)
+        self._append(self._inboxes[name], message, KEPT_INBOX_MESSAGES)
 
     async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
         return list(reversed(self._inboxes[name])) if name in self._inboxes else []
@@ -351,26 +387,3 @@ class _MemoryUnit:
 
     async def save_clock_shift(self, shift: timedelta) -> None:
         self._put(self._shift, "clock", shift)
-
-    def _put(self, kept: MutableMapping[K, V], key: K, value: V) -> None:
-        """Set a key, noting what it was."""
-        before = kept.get(key)
-        kept[key] = value
-        self.undo.append(lambda: _put_back(kept, key, before))
-
-
-def _put_back(kept: MutableMapping[K, V], key: K, before: V | None) -> None:
-    """Make a key what it was; None stands for not there."""
-    if before is None:
-        kept.pop(key, None)
-    else:
-        kept[key] = before
-
-
-def _stretch(lists: Iterable[Iterable[T]], listing: Listing, moment: str, name: str) -> list[T]:
-    """The stretch of several lists as one, each newest first by the field `moment`."""
-    merged = heapq.merge(*lists, key=attrgetter(moment), reverse=True)
-    if listing.after is not None:
-        name_of = attrgetter(name)
-        next(filter(lambda record: name_of(record) == listing.after, merged), None)
-    return list(itertools.islice(merged, listing.limit))

@@ -14,6 +14,7 @@ from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
@@ -28,6 +29,8 @@ CALLBACK: Final = Callback._fields
 JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
+ENTRY: Final = Entry._fields
+_JSON: Final = ("method", "path", "request", "why", "warnings", "answer")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -165,6 +168,22 @@ def to_message(row: Row) -> Message:
     *plain, status, created_at, sent_at, provider_code, error_message = row
     times = moment(created_at), _maybe_moment(sent_at)
     return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message))
+
+
+def from_entry(entry: Entry) -> Row:
+    """In the order of `ENTRY`; the warnings are JSON, and so is what may hold any character."""
+    values: dict[str, Any] = entry._asdict()
+    values.update((name, json.dumps(values[name])) for name in _JSON)
+    values["at"] = micros(entry.at)
+    return tuple(values.values())
+
+
+def to_entry(row: Row) -> Entry:
+    """From the columns of `ENTRY`."""
+    values = dict(zip(ENTRY, row, strict=True))
+    values.update((name, json.loads(values[name])) for name in _JSON)
+    values.update(at=moment(values["at"]), warnings=tuple(values["warnings"]))
+    return Entry(**values)
 
 
 def from_inbox_message(message: InboxMessage) -> str:

@@ -115,6 +115,33 @@ CREATE TABLE inbox (
 );
 CREATE INDEX inbox_by_name ON inbox (name, number);
 
+CREATE TABLE requests (
+    number {serial},
+    id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    service_id BIGINT,
+    operation TEXT,
+    transaction_id TEXT,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    request TEXT NOT NULL,
+    http_status INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    why TEXT NOT NULL,
+    warnings TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    duration_ms DOUBLE PRECISION NOT NULL
+);
+CREATE INDEX requests_by_id ON requests (id);
+CREATE INDEX requests_by_service ON requests (service_id, number);
+
+-- How many requests of a service, 0 for those that name none, made room for newer ones.
+CREATE TABLE dropped_requests (
+    service_id BIGINT PRIMARY KEY,
+    count BIGINT NOT NULL
+);
+
 CREATE TABLE clock (
     shift BIGINT NOT NULL
 );

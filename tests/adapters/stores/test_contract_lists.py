@@ -9,7 +9,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
-from tests.records import after, callback, message, transaction
+from tests.records import after, callback, entry, message, transaction
 
 SERVICES = (55, 56, 55, 56, 55)
 
@@ -28,6 +28,7 @@ async def fill(unit: Unit) -> None:
         )
         await unit.save_callback(callback(f"C{number}", service_id=service_id, created_at=at))
         await unit.add_messages([message(f"M{number}", service_id=service_id, created_at=at)])
+        await unit.add_entries([entry(f"R{number}", service_id=service_id, at=at)])
 
 
 Read = Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
@@ -38,6 +39,7 @@ LISTS: dict[str, tuple[Read, str, str]] = {
         "1000000000{}",
     ),
     "callbacks": (lambda u, listing: u.list_callbacks(listing), "id", "C{}"),
+    "requests": (lambda u, listing: u.list_entries(listing), "id", "R{}"),
     "messages": (lambda u, listing: u.list_messages(listing), "processing_id", "M{}"),
 }
 

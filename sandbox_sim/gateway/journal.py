@@ -1,0 +1,42 @@
+"""Keeps the journal of requests, beside their way: an answer does not wait for its entry."""
+
+import asyncio
+import logging
+
+from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
+from sandbox_sim.gateway.ports import Store, StoreError
+
+log = logging.getLogger("sandbox_sim.journal")
+
+
+class Journal:
+    """Entries are noted at once and saved together; whoever reads them has them saved first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._noted: list[Entry] = []
+        self._any = asyncio.Event()
+        self._saving = asyncio.Lock()
+
+    def note(self, entry: Entry) -> None:
+        """Remember an entry; never waits and never fails."""
+        self._noted.append(entry)
+        self._any.set()
+
+    async def run_forever(self) -> None:
+        """Save what is noted, as it comes."""
+        while True:
+            await self._any.wait()
+            await self.save()
+
+    async def save(self) -> None:
+        """Save all that was noted; what a store that is away cannot take is told in the log."""
+        async with self._saving:
+            self._any.clear()
+            entries, self._noted = self._noted[-KEPT_REQUESTS:], []
+            if not entries:
+                return
+            try:
+                await self._store.run(lambda unit: unit.add_entries(entries))
+            except StoreError as error:
+                log.error("%d requests are not in the journal: %s", len(entries), error)  # noqa: TRY400

@@ -1,0 +1,40 @@
+"""The journal of every store: entries as they were noted, of each service its own."""
+
+from sandbox_sim.domain.listing import Listing
+from sandbox_sim.gateway.ports import Store
+from tests.records import SERVICE, entry
+
+NOBODYS = entry(
+    "R2", service_id=None, operation=None, transaction_id=None, request="\x00\ud800é", warnings=()
+)
+
+
+async def ids(store: Store, service_id: int | None = None) -> list[str]:
+    found = await store.run(lambda unit: unit.list_entries(Listing(service_id, None, 100)))
+    return [each.id for each in found]
+
+
+async def test_an_entry_is_read_as_it_was_written(store: Store) -> None:
+    await store.run(lambda unit: unit.add_entries([entry(), NOBODYS]))
+
+    found = await store.run(lambda unit: unit.list_entries(Listing()))
+
+    assert list(found) == [NOBODYS, entry()]
+    assert await ids(store, SERVICE) == ["R1"]
+
+
+async def test_clearing_one_service_leaves_the_others(store: Store) -> None:
+    others = [entry("R3", service_id=56), entry("R4")]
+    await store.run(lambda unit: unit.add_entries([entry(), NOBODYS, *others]))
+
+    assert await store.run(lambda unit: unit.clear_entries(SERVICE)) == 2
+    assert await ids(store) == ["R3", "R2"]
+    assert await store.run(lambda unit: unit.clear_entries(None)) == 2
+    assert await ids(store) == []
+
+
+async def test_nothing_was_dropped_where_there_is_room(store: Store) -> None:
+    await store.run(lambda unit: unit.add_entries([entry(), NOBODYS]))
+
+    assert await store.run(lambda unit: unit.dropped_entries(None)) == 0
+    assert await store.run(lambda unit: unit.dropped_entries(SERVICE)) == 0
