@@ -313,7 +313,7 @@ class SqlUnit(SqlJournal):
         pending = Delivery.PENDING.value
         for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
             await self._rows(
-                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS - 1
+                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
             )
         await self._forget_entries()
 
