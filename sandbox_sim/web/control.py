@@ -1,6 +1,7 @@
 """What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from aiohttp import web
 
@@ -11,9 +12,13 @@ from sandbox_sim.domain.documents import said
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.domain.listing import matches
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.gateway.ports import Clock, Store
+from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.control_api import Guard, Routes, Wait, body_of, too_late
+
+# A name that no path can spell, and more room than a request takes.
+_NO_INBOX: Final = ""
+_ROOM: Final = "." * 32_768
 
 
 class Control:
@@ -50,8 +55,17 @@ class Control:
         return web.json_response({"status": "ok"})
 
     async def readyz(self, _request: web.Request) -> web.Response:
-        """The store answers, so the gateway can do its work."""
-        await self._store.run(lambda unit: unit.next_due())
+        """The store takes what is written, so the gateway can do its work.
+
+        A disk that is full can still be read.
+        """
+        probe = InboxMessage(self._clock.now(), "", (), _ROOM, "missing")
+
+        async def write_and_take_back(unit: Unit) -> None:
+            await unit.add_inbox_message(_NO_INBOX, probe)
+            await unit.clear_inbox(_NO_INBOX)
+
+        await self._store.run(write_and_take_back)
         return web.json_response({"status": "ready"})
 
     async def version(self, _request: web.Request) -> web.Response:
