@@ -15,7 +15,7 @@ TODAY = schema.MIGRATIONS
 ADD_A_COLUMN = "ALTER TABLE transactions ADD COLUMN note TEXT NOT NULL DEFAULT 'none';"
 ADD_A_TABLE = """
 CREATE TABLE overrides (number {serial}, name TEXT NOT NULL);
-CREATE TABLE pairs (a TEXT, b TEXT, PRIMARY KEY (a, b)) {clustered};
+CREATE INDEX overrides_by_name ON overrides (name);
 INSERT INTO overrides (name) SELECT subject FROM jobs;
 """
 FAILS_HALF_WAY = """
