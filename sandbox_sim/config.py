@@ -69,6 +69,12 @@ def _public_url(value: str | None) -> str | None:
 def _store(value: str) -> str:
     if value != "memory:" and not value.startswith("sqlite:"):
         raise ValueError("must be memory: or sqlite:PATH")
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL")
+    try:
+        Path(value.removeprefix("sqlite:")).expanduser()
+    except RuntimeError:
+        raise ValueError("must be a path whose home folder, after ~, is known") from None
     return value
 
 
