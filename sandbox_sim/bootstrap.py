@@ -1,7 +1,6 @@
 """The only place that wires: settings in, a gateway that runs out."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,6 +23,7 @@ from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import Deliveries
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
+from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store
@@ -115,11 +115,14 @@ def build(
     operations = Operations(
         payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
     )
+    journal = Journal(store)
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
         operations.by_path(),
         deliveries.gate,
         ids,
+        clock,
+        journal,
         public_url=settings.public_url,
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
@@ -131,14 +134,16 @@ def build(
         [
             Control(store, clock, watch, clients, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
-            RecordsFace(Records(store, watch), Interventions(store, clock, settlement), guard),
+            RecordsFace(
+                Records(store, journal, watch), Interventions(store, clock, settlement), guard
+            ),
             CheckoutFace(pages),
         ],
         drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, store, clock, jobs, http_sender))
+    app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
 
 
@@ -173,7 +178,12 @@ def _store(settings: Settings, clock: Clock) -> Store:
 
 
 async def _background(
-    store: Store, clock: Clock, jobs: Jobs, sender: HttpCallbackSender, _app: web.Application
+    store: Store,
+    clock: Clock,
+    journal: Journal,
+    jobs: Jobs,
+    sender: HttpCallbackSender,
+    _app: web.Application,
 ) -> AsyncIterator[None]:
     """The store, the session of the callbacks and the loop of the jobs, while we run."""
     await store.open()
@@ -182,10 +192,11 @@ async def _background(
         if shift:
             clock.move_to(clock.now() + shift)
         async with sender:
-            loop = asyncio.create_task(jobs.run_forever())
+            tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield
-            loop.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await journal.save()
     finally:
         await store.close()

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain import callbacks, sms, transactions
+from sandbox_sim.domain import callbacks, journal, sms, transactions
 from sandbox_sim.domain.listing import Listing, matches
+from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Store, Unit
 from sandbox_sim.gateway.watch import Watch
 
@@ -50,6 +51,11 @@ MESSAGES: Final = Kind(
 )
 
 
+REQUESTS: Final = Kind(
+    lambda unit, listing: unit.list_entries(listing), journal.shown, "id", journal.SHOWN_FIELDS
+)
+
+
 class Found(NamedTuple):
     """Records as they are shown; `next` is the id after which more may follow, None at the end."""
 
@@ -60,14 +66,16 @@ class Found(NamedTuple):
 class Records:
     """Searches, over any store."""
 
-    def __init__(self, store: Store, watch: Watch) -> None:
+    def __init__(self, store: Store, journal: Journal, watch: Watch) -> None:
         self._store = store
+        self._journal = journal
         self._watch = watch
 
     async def find(
         self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None = None
     ) -> Found:
         """The newest records that match, at most `limit` of them."""
+        await self._journal.save()
         found: list[Shown] = []
         service_id = match.get("service_id")
         listing = Listing(service_id if type(service_id) is int else None, after, _AT_ONCE)
@@ -96,6 +104,15 @@ class Records:
             return found.records if len(found.records) == count else None
 
         return await self._watch.until(look, timeout_s)
+
+    async def clear_requests(self, service_id: int | None) -> int:
+        """Empty the journal of a service, or of all; how many requests it had."""
+        await self._journal.save()
+        return await self._store.run(lambda unit: unit.clear_entries(service_id))
+
+    async def dropped_requests(self, service_id: int | None) -> int:
+        """How many requests had to make room for newer ones."""
+        return await self._store.run(lambda unit: unit.dropped_entries(service_id))
 
     async def _stretch(self, kind: Kind, listing: Listing) -> Sequence[Any]:
         async def work(unit: Unit) -> Sequence[Any]:

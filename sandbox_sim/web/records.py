@@ -1,4 +1,4 @@
-"""Transactions, callbacks and messages under `/_sandbox/`: lists, searches, waiting, by hand.
+"""Requests, transactions, callbacks and messages under `/_sandbox/`: found, awaited, steered.
 
 Every kind of record has the same routes: its list, one of it, and `find`, `count` and `wait`.
 """
@@ -6,7 +6,7 @@ Every kind of record has the same routes: its list, one of it, and `find`, `coun
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final
 
 from aiohttp import web
 from pydantic import Field
@@ -14,12 +14,14 @@ from pydantic import Field
 from sandbox_sim.domain import callbacks, transactions
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.interventions import Interventions
-from sandbox_sim.gateway.records import CALLBACKS, MESSAGES, TRANSACTIONS, Kind, Records
+from sandbox_sim.gateway.records import CALLBACKS, MESSAGES, REQUESTS, TRANSACTIONS, Kind, Records
 from sandbox_sim.web.control_api import (
     LARGEST_INTEGER,
+    SERVICE_ID,
     BadInput,
     Guard,
     Input,
+    InQuery,
     PageQuery,
     Routes,
     Wait,
@@ -30,9 +32,16 @@ from sandbox_sim.web.control_api import (
 )
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {"transactions": TRANSACTIONS, "callbacks": CALLBACKS, "sms": MESSAGES}
+    {
+        "requests": REQUESTS,
+        "transactions": TRANSACTIONS,
+        "callbacks": CALLBACKS,
+        "sms": MESSAGES,
+    }
 )
-_NUMBERS: Final = frozenset({"service_id", "char_count", "page_count", "units_charged"})
+_NUMBERS: Final = frozenset(
+    {"service_id", "char_count", "page_count", "units_charged", "http_status"}
+)
 _SETTLED: Final = ("000", "001", "003")
 
 
@@ -46,6 +55,14 @@ class RecordListQuery(PageQuery):
     """What the lists take, beside a filter for each field."""
 
     after: str | None = Field(None, description="the id after which the list goes on")
+
+
+class ServiceQuery(Input):
+    """What is done for one service, or for all."""
+
+    service_id: Annotated[int, InQuery] | None = Field(
+        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
+    )
 
 
 class SettleBody(Input):
@@ -75,6 +92,8 @@ class RecordsFace:
     def routes(self) -> Routes:
         """The route table."""
         by_hand: Routes = [
+            ("GET", "/_sandbox/requests/{name}", partial(self.one, "requests")),
+            ("DELETE", "/_sandbox/requests", self.clear_requests),
             ("GET", "/_sandbox/transactions/{service_id}/{transaction_id}", self.transaction),
             ("POST", "/_sandbox/transactions/{service_id}/{transaction_id}/settle", self.settle),
             ("GET", "/_sandbox/callbacks/{name}", partial(self.one, "callbacks")),
@@ -100,7 +119,17 @@ class RecordsFace:
         asked = query_of(request, RecordListQuery, ignoring=frozenset(given))
         match = {name: _value(name, text) for name, text in given.items()}
         found = await self._records.find(kind, match, asked.page_size, asked.after)
-        return web.json_response({plural: found.records, "next": found.next})
+        shown: dict[str, object] = {plural: found.records, "next": found.next}
+        if kind is REQUESTS:
+            service_id = match.get("service_id")
+            of_one = service_id if isinstance(service_id, int) else None
+            shown["dropped"] = await self._records.dropped_requests(of_one)
+        return web.json_response(shown)
+
+    async def clear_requests(self, request: web.Request) -> web.Response:
+        """Empty the journal, of the service in the query if there is one."""
+        asked = query_of(request, ServiceQuery)
+        return web.json_response({"deleted": await self._records.clear_requests(asked.service_id)})
 
     async def find(self, plural: str, request: web.Request) -> web.Response:
         """Those that match, newest first."""
