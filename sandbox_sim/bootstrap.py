@@ -115,7 +115,7 @@ def build(
     operations = Operations(
         payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
     )
-    journal = Journal(store)
+    journal = Journal(store, clock)
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
         operations.by_path(),

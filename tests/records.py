@@ -103,13 +103,13 @@ def entry(request_id: str = "R1", **fields: Any) -> Entry:
         transaction_id="T1",
         method="POST",
         path="/make_payment",
-        request='{"service_id": 55}',
+        request=b'{"service_id": 55}',
         http_status=202,
         code="202",
         rule="sandbox.3",
         why="allowlisted number",
         warnings=("repeated",),
-        answer='{"response_code": "202"}',
+        answer=b'{"response_code": "202"}',
         duration_ms=0.25,
     )
     return plain._replace(**fields)

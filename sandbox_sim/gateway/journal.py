@@ -2,18 +2,24 @@
 
 import asyncio
 import logging
+from typing import Final
 
 from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
-from sandbox_sim.gateway.ports import Store, StoreError
+from sandbox_sim.gateway.ports import Clock, Store, StoreError
 
 log = logging.getLogger("sandbox_sim.journal")
+
+
+# Entries of so much real time are saved together; so many a crash may take with it.
+TOGETHER_S: Final = 0.05
 
 
 class Journal:
     """Entries are noted at once and saved together; whoever reads them has them saved first."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._noted: list[Entry] = []
         self._any = asyncio.Event()
         self._saving = asyncio.Lock()
@@ -27,6 +33,7 @@ class Journal:
         """Save what is noted, as it comes."""
         while True:
             await self._any.wait()
+            await self._clock.pause(TOGETHER_S)
             await self.save()
 
     async def save(self) -> None:

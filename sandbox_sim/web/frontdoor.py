@@ -8,7 +8,7 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from sandbox_sim.domain.codes import Reply
-from sandbox_sim.domain.journal import Entry, kept
+from sandbox_sim.domain.journal import KEPT_REQUEST_BYTES, Entry
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Clock, Ids, StoreError
@@ -119,13 +119,13 @@ def _entry(
         transaction_id,
         request.method,
         request.path,
-        kept(raw),
+        raw[:KEPT_REQUEST_BYTES],
         answer.status,
         reply.code,
         reply.rule,
         reply.why,
         reply.warnings,
-        answer.body.decode(),
+        answer.body,
         duration_ms,
     )
 

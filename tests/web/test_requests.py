@@ -73,14 +73,18 @@ async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
 
 async def test_card_numbers_are_masked(sandbox: Sandbox) -> None:
     await sandbox.card()
+    await sandbox.card(customer_number="4111111111111112")
     await sandbox.collect(reference="card 5555555555554444, account 200000000001")
+    await sandbox.collect(transaction_id="1767258000123")
 
     text = json.dumps(await journal(sandbox))
 
     assert "4111111111111111" not in text
     assert "5555555555554444" not in text
     assert "411111******1111" in text
+    assert "4111111111111112" not in text
     assert "200000000001" in text
+    assert "1767258000123" in text
 
 
 class TestWarnings:

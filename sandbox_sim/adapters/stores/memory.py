@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final, TypeVar
 
 from cachetools import TLRUCache
@@ -47,6 +47,8 @@ NO_SERVICE: Final = 0
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
 _Entry = tuple[datetime, int, JobKind, int, str]
+# An entry of the journal and its place among those of all services.
+_Place = tuple[int, Entry]
 
 
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.
@@ -65,7 +67,8 @@ class _Service:
     lines: list[LedgerLine] = field(default_factory=list)
     messages: dict[str, Message] = field(default_factory=dict)
     batches: dict[str, list[str]] = field(default_factory=dict)
-    entries: deque[Entry] = field(default_factory=deque)
+    entries: deque[_Place] = field(default_factory=deque)
+    dropped: int = 0
 
 
 class MemoryStore:
@@ -131,7 +134,6 @@ class _MemoryUnit(Undo):
         self._lines: list[LedgerLine] = []
         self._line_numbers = itertools.count(1)
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
-        self._dropped: dict[int | None, int] = defaultdict(int)
 
     def _service(self, service_id: int) -> _Service:
         service = self._services.get(service_id)
@@ -235,33 +237,37 @@ class _MemoryUnit(Undo):
         return [self._service(listing.service_id)]
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
+        pushed_out: list[tuple[_Service, list[_Place]]] = []
         for entry in entries:
             service = self._service(entry.service_id or NO_SERVICE)
-            if len(service.entries) >= KEPT_REQUESTS:
-                self._put(self._dropped, entry.service_id, self._dropped[entry.service_id] + 1)
-                self._take(self._places, service.entries[0].id)
-            self._put(self._places, entry.id, next(self._numbers))
-            self._append(service.entries, entry, KEPT_REQUESTS)
+            gone = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
+            service.dropped += len(gone)
+            service.entries.append((next(self._numbers), entry))
+            pushed_out.append((service, gone))
+
+        def take_back() -> None:
+            for service, gone in reversed(pushed_out):
+                service.entries.pop()
+                service.entries.extendleft(gone)
+                service.dropped -= len(gone)
+
+        self.undo.append(take_back)
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
         lists = [reversed(service.entries) for service in self._listed(listing)]
-        return self._by_place(lists, listing, "id")
+        found = stretch(lists, listing, lambda place: place[1].id, itemgetter(0))
+        return [entry for _, entry in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
         services = self._listed(Listing(service_id))
-        cleared = 0
+        cleared = sum(len(service.entries) for service in services)
         for service in services:
-            cleared += len(service.entries)
-            for entry in service.entries:
-                self._take(self._places, entry.id)
-            before, service.entries = service.entries, deque()
-            self.undo.append(partial(setattr, service, "entries", before))
+            self.undo.append(partial(setattr, service, "entries", service.entries))
+            service.entries = deque()
         return cleared
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        if service_id is None:
-            return sum(self._dropped.values())
-        return self._dropped[service_id]
+        return sum(service.dropped for service in self._listed(Listing(service_id)))
 
     async def add_job(self, job: Job) -> None:
         entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)

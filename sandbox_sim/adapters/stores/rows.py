@@ -14,7 +14,7 @@ from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.journal import Entry
+from sandbox_sim.domain.journal import Entry, request_text
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
@@ -30,7 +30,6 @@ JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
-_JSON: Final = ("method", "path", "request", "why", "warnings", "answer")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -171,19 +170,29 @@ def to_message(row: Row) -> Message:
 
 
 def from_entry(entry: Entry) -> Row:
-    """In the order of `ENTRY`; the warnings are JSON, and so is what may hold any character."""
-    values: dict[str, Any] = entry._asdict()
-    values.update((name, json.dumps(values[name])) for name in _JSON)
-    values["at"] = micros(entry.at)
-    return tuple(values.values())
+    """In the order of `ENTRY`; the warnings are JSON."""
+    transaction_id = entry.transaction_id and _clean(entry.transaction_id)
+    return (
+        *(entry.id, micros(entry.at), entry.service_id, entry.operation, transaction_id),
+        *(_clean(entry.method), _clean(entry.path), _clean(request_text(entry))),
+        *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
+        *(json.dumps(entry.warnings), entry.answer.decode(), entry.duration_ms),
+    )
 
 
 def to_entry(row: Row) -> Entry:
     """From the columns of `ENTRY`."""
     values = dict(zip(ENTRY, row, strict=True))
-    values.update((name, json.loads(values[name])) for name in _JSON)
-    values.update(at=moment(values["at"]), warnings=tuple(values["warnings"]))
-    return Entry(**values)
+    bodies = {name: values[name].encode() for name in ("request", "answer")}
+    warnings = tuple(json.loads(values["warnings"]))
+    return Entry(**{**values, **bodies, "at": moment(values["at"]), "warnings": warnings})
+
+
+def _clean(text: str) -> str:
+    """The text without what no text column takes: NUL, and half of a pair of surrogates."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\u2400")
 
 
 def from_inbox_message(message: InboxMessage) -> str:

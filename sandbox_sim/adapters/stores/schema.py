@@ -133,7 +133,6 @@ CREATE TABLE requests (
     answer TEXT NOT NULL,
     duration_ms DOUBLE PRECISION NOT NULL
 );
-CREATE INDEX requests_by_id ON requests (id);
 CREATE INDEX requests_by_service ON requests (service_id, number);
 
 -- How many requests of a service, 0 for those that name none, made room for newer ones.

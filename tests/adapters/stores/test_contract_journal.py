@@ -5,7 +5,12 @@ from sandbox_sim.gateway.ports import Store
 from tests.records import SERVICE, entry
 
 NOBODYS = entry(
-    "R2", service_id=None, operation=None, transaction_id=None, request="\x00\ud800é", warnings=()
+    "R2",
+    service_id=None,
+    operation=None,
+    transaction_id=None,
+    request="é \u2028 🙂".encode(),
+    warnings=(),
 )
 
 
@@ -21,6 +26,15 @@ async def test_an_entry_is_read_as_it_was_written(store: Store) -> None:
 
     assert list(found) == [NOBODYS, entry()]
     assert await ids(store, SERVICE) == ["R1"]
+
+
+async def test_any_character_may_have_been_sent(store: Store) -> None:
+    odd = entry(request=b"\x00\xff", path="/\udcff\x00", why="\x00", transaction_id="\x00")
+
+    await store.run(lambda unit: unit.add_entries([odd]))
+
+    (found,) = await store.run(lambda unit: unit.list_entries(Listing()))
+    assert (found.id, found.answer) == (odd.id, odd.answer)
 
 
 async def test_clearing_one_service_leaves_the_others(store: Store) -> None:
