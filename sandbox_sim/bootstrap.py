@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -37,6 +38,9 @@ from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
 from sandbox_sim.web.operations import Operations
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.doctor import Doctor
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,16 @@ def build(
     )
     app.cleanup_ctx.append(partial(_background, store, clock, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
+
+
+@contextlib.asynccontextmanager
+async def open_doctor() -> AsyncIterator["Doctor"]:
+    """Who examines receivers, over a session of its own; no gateway has to run for it."""
+    from sandbox_sim.gateway.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
+
+    clock = SystemClock()
+    async with HttpCallbackSender(clock) as sender:
+        yield Doctor(sender, clock, RandomIds())
 
 
 def _sandbox(settings: Settings) -> Sandbox:
