@@ -1,10 +1,12 @@
 """The only place that wires: settings in, a gateway that runs out."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -41,6 +43,9 @@ from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
 from sandbox_sim.web.operations import Operations
 from sandbox_sim.web.records import RecordsFace
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.doctor import Doctor
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,16 @@ def build(
     )
     app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
+
+
+@contextlib.asynccontextmanager
+async def open_doctor() -> AsyncIterator["Doctor"]:
+    """Who examines receivers, over a session of its own; no gateway has to run for it."""
+    from sandbox_sim.gateway.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
+
+    clock = SystemClock()
+    async with HttpCallbackSender(clock) as sender:
+        yield Doctor(sender, clock, RandomIds())
 
 
 def _sandbox(settings: Settings) -> Sandbox:

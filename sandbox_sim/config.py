@@ -9,7 +9,6 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 from urllib.parse import urlsplit
@@ -27,6 +26,7 @@ from pydantic import (
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.hosts import is_loopback
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 # No delay is longer: a pending transaction is kept that long, and no timer overflows.
@@ -231,10 +231,7 @@ class Settings(BaseModel):
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
     @property
     def sqlite_path(self) -> Path:

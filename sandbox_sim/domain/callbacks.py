@@ -57,6 +57,18 @@ class Schedule:
     timeout: timedelta = timedelta(seconds=30)
 
 
+class Trouble(StrEnum):
+    """What kept a callback from being answered: where on the way to look for the cause."""
+
+    ADDRESS = "address"
+    HOST = "host"
+    CONNECTION = "connection"
+    TLS = "tls"
+    CERTIFICATE = "certificate"
+    TIMEOUT = "timeout"
+    EXCHANGE = "exchange"
+
+
 class Answer(NamedTuple):
     """What a receiver said to one attempt; `problem` in words where it said nothing.
 
@@ -67,6 +79,12 @@ class Answer(NamedTuple):
     body: str
     duration_ms: int
     problem: str | None = None
+    trouble: Trouble | None = None
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether the callback is done with (D30)."""
+        return self.status_code is not None and 200 <= self.status_code < 300
 
 
 class Attempt(NamedTuple):
@@ -79,6 +97,11 @@ class Attempt(NamedTuple):
     response_body: str
     verdict: str
     next_attempt_at: datetime | None
+
+
+def shown_address(url: str) -> str:
+    """A URL with a name and password in it masked."""
+    return _USERINFO.sub(r"\1***@", url, count=1) if "@" in url else url
 
 
 class Callback(NamedTuple):
@@ -103,8 +126,13 @@ class Callback(NamedTuple):
 
     @property
     def shown_url(self) -> str:
-        """The URL as it may be shown: a name and password in it are masked."""
-        return _USERINFO.sub(r"\1***@", self.url, count=1) if "@" in self.url else self.url
+        """The URL as it may be shown."""
+        return shown_address(self.url)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes out with the body: the signature, where there is one (D29)."""
+        return {SIGNATURE_HEADER: self.signature} if self.signature else {}
 
     def again(self, url: str | None) -> "Callback":
         """The callback, to be sent once more, to another address if one is given."""
@@ -113,8 +141,7 @@ class Callback(NamedTuple):
     def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
         """The callback after one more attempt, done with when it was taken or the last one."""
         number = len(self.attempts) + 1
-        taken = answer.status_code is not None and 200 <= answer.status_code < 300
-        again = not taken and number < schedule.attempts
+        again = not answer.acknowledges and number < schedule.attempts
         attempt = Attempt(
             number=number,
             at=at,
@@ -124,7 +151,8 @@ class Callback(NamedTuple):
             verdict=verdict(answer),
             next_attempt_at=at + schedule.interval if again else None,
         )
-        state = Delivery.DELIVERED if taken else self.state if again else Delivery.FAILED
+        undelivered = self.state if again else Delivery.FAILED
+        state = Delivery.DELIVERED if answer.acknowledges else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
@@ -169,7 +197,7 @@ def verdict(answer: Answer) -> str:
     code = answer.status_code
     if code is None:
         return f"not acknowledged: {answer.problem}"
-    if 200 <= code < 300:
+    if answer.acknowledges:
         return f"acknowledged with HTTP {code}"
     if 300 <= code < 400:
         return f"not acknowledged: HTTP {code} is a redirect, and redirects are not followed"

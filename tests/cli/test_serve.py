@@ -191,7 +191,7 @@ def test_the_version() -> None:
     assert re.fullmatch(r"sandbox-sim, version \d+\.\d+\.\d+\n", in_process("--version").output)
 
 
-@pytest.mark.parametrize("name", ["serve", "readyz", "config"])
+@pytest.mark.parametrize("name", ["serve", "readyz", "doctor", "config"])
 def test_each_command_explains_itself(name: str) -> None:
     result = in_process(name, "-h")
 

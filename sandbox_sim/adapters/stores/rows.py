@@ -31,6 +31,9 @@ POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
 
+# The service of requests that name none; the ids of services begin at 1.
+NO_SERVICE: Final = 0
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -173,7 +176,8 @@ def from_entry(entry: Entry) -> Row:
     """In the order of `ENTRY`; the warnings are JSON."""
     transaction_id = entry.transaction_id and _clean(entry.transaction_id)
     return (
-        *(entry.id, micros(entry.at), entry.service_id, entry.operation, transaction_id),
+        *(entry.id, micros(entry.at), entry.service_id or NO_SERVICE),
+        *(entry.operation, transaction_id),
         *(_clean(entry.method), _clean(entry.path), _clean(request_text(entry))),
         *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
         *(json.dumps(entry.warnings), entry.answer.decode(), entry.duration_ms),
@@ -185,7 +189,8 @@ def to_entry(row: Row) -> Entry:
     values = dict(zip(ENTRY, row, strict=True))
     bodies = {name: values[name].encode() for name in ("request", "answer")}
     warnings = tuple(json.loads(values["warnings"]))
-    return Entry(**{**values, **bodies, "at": moment(values["at"]), "warnings": warnings})
+    values.update(at=moment(values["at"]), service_id=values["service_id"] or None)
+    return Entry(**{**values, **bodies, "warnings": warnings})
 
 
 def _clean(text: str) -> str:

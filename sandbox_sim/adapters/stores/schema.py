@@ -115,11 +115,12 @@ CREATE TABLE inbox (
 );
 CREATE INDEX inbox_by_name ON inbox (name, number);
 
+-- Service 0 stands for requests that name none; the ids of services begin at 1.
 CREATE TABLE requests (
     number {serial},
     id TEXT NOT NULL,
     at BIGINT NOT NULL,
-    service_id BIGINT,
+    service_id BIGINT NOT NULL,
     operation TEXT,
     transaction_id TEXT,
     method TEXT NOT NULL,
@@ -135,7 +136,7 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_by_service ON requests (service_id, number);
 
--- How many requests of a service, 0 for those that name none, made room for newer ones.
+-- How many requests of a service made room for newer ones.
 CREATE TABLE dropped_requests (
     service_id BIGINT PRIMARY KEY,
     count BIGINT NOT NULL

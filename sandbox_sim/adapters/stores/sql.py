@@ -315,7 +315,6 @@ class SqlUnit(SqlJournal):
             await self._rows(
                 _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
             )
-        await self._forget_entries()
 
 
 def _filters(query: HistoryQuery) -> tuple[str, list[object]]:

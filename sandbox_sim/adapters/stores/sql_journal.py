@@ -8,10 +8,10 @@ from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
 from sandbox_sim.domain.listing import Listing
 
 _ADD_ENTRY = insert("requests", rows.ENTRY)
-_OF_SERVICE = "coalesce(service_id, 0) = ?"
-_FORGET_ENTRIES = (
-    f"DELETE FROM requests WHERE {_OF_SERVICE} AND number <= (SELECT number FROM requests "
-    f"WHERE {_OF_SERVICE} ORDER BY number DESC LIMIT 1 OFFSET ?) RETURNING number"
+# By the index on service_id and number, so it takes as long as it takes to count to the bound.
+_MAKE_ROOM = (
+    "DELETE FROM requests WHERE service_id = ? AND number <= (SELECT number FROM requests "
+    "WHERE service_id = ? ORDER BY number DESC LIMIT 1 OFFSET ?) RETURNING number"
 )
 _ADD_DROPPED = (
     "INSERT INTO dropped_requests (service_id, count) VALUES (?, ?) ON CONFLICT (service_id) "
@@ -24,6 +24,10 @@ class SqlJournal(SqlBase):
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         await self._each(_ADD_ENTRY, [rows.from_entry(entry) for entry in entries])
+        for service_id in {entry.service_id or rows.NO_SERVICE for entry in entries}:
+            gone = await self._rows(_MAKE_ROOM, service_id, service_id, KEPT_REQUESTS)
+            if gone:
+                await self._rows(_ADD_DROPPED, service_id, len(gone))
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
         found = await self._listed("requests", rows.ENTRY, "id", listing)
@@ -39,14 +43,6 @@ class SqlJournal(SqlBase):
         statement = f"SELECT coalesce(sum(count), 0) FROM dropped_requests WHERE {condition}"
         row = await self._row(statement, *values)
         return int(row[0]) if row else 0
-
-    async def _forget_entries(self) -> None:
-        """Let the oldest of each service go where there are too many."""
-        found = await self._rows("SELECT DISTINCT coalesce(service_id, 0) FROM requests")
-        for (service_id,) in found:
-            dropped = await self._rows(_FORGET_ENTRIES, service_id, service_id, KEPT_REQUESTS)
-            if dropped:
-                await self._rows(_ADD_DROPPED, service_id, len(dropped))
 
 
 def _of(service_id: int | None) -> tuple[str, tuple[int, ...]]:

@@ -1,5 +1,10 @@
 """The journal of every store: entries as they were noted, of each service its own."""
 
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.stores import memory, sql_journal
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.gateway.ports import Store
 from tests.records import SERVICE, entry
@@ -52,3 +57,17 @@ async def test_nothing_was_dropped_where_there_is_room(store: Store) -> None:
 
     assert await store.run(lambda unit: unit.dropped_entries(None)) == 0
     assert await store.run(lambda unit: unit.dropped_entries(SERVICE)) == 0
+
+
+async def test_the_newest_of_each_service_are_kept_and_what_went_is_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (memory, sql_journal):
+        monkeypatch.setattr(module, "KEPT_REQUESTS", 3)
+    for service_id in (SERVICE, 56):
+        entries = [entry(f"R{service_id}-{n}", service_id=service_id) for n in range(5)]
+        await store.run(methodcaller("add_entries", entries))
+
+    assert await ids(store, SERVICE) == ["R55-4", "R55-3", "R55-2"]
+    assert await store.run(lambda unit: unit.dropped_entries(SERVICE)) == 2
+    assert await store.run(lambda unit: unit.dropped_entries(None)) == 4

@@ -9,10 +9,9 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores import memory
 from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Unit
-from tests.records import NOW, SERVICE, after, callback, checkout, delivery, entry, transaction
+from tests.records import NOW, SERVICE, after, callback, checkout, delivery, transaction
 
 LIMIT = 3
 decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
@@ -103,21 +102,6 @@ async def test_an_inbox_keeps_the_newest_messages(store: MemoryStore) -> None:
     messages = await store.run(lambda unit: unit.inbox_messages("orders"))
 
     assert [message.body for message in messages] == ["4", "3", "2"]
-
-
-async def test_the_journal_keeps_the_newest_and_counts_what_went(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "KEPT_REQUESTS", LIMIT)
-    for service_id in (SERVICE, 56):
-        entries = [entry(f"R{service_id}-{n}", service_id=service_id) for n in range(5)]
-        await store.run(methodcaller("add_entries", entries))
-
-    found = await store.run(methodcaller("list_entries", Listing(SERVICE)))
-
-    assert [each.id for each in found] == ["R55-4", "R55-3", "R55-2"]
-    assert await store.run(methodcaller("dropped_entries", SERVICE)) == 2
-    assert await store.run(methodcaller("dropped_entries", None)) == 4
 
 
 async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore) -> None:
