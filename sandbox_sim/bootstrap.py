@@ -140,7 +140,9 @@ def build(
             Control(store, clock, watch, clients, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(
-                Records(store, journal, watch), Interventions(store, clock, settlement), guard
+                Records(store, journal, watch),
+                Interventions(store, clock, journal, settlement),
+                guard,
             ),
             CheckoutFace(pages),
         ],

@@ -137,6 +137,8 @@ class Deliveries:
         next_attempt_at = tried.attempts[-1].next_attempt_at
 
         async def record(unit: Unit) -> None:
+            if await unit.callback(callback.service_id, callback.id) is None:
+                return  # the service was reset meanwhile
             await unit.save_callback(tried)
             await unit.finish(job)
             if next_attempt_at is not None:

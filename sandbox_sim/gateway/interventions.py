@@ -1,10 +1,11 @@
-"""What a person, or a test, may do by hand: decide a transaction, send a callback once more."""
+"""What a person, or a test, may do by hand: decide, send once more, begin anew."""
 
 from typing import NamedTuple
 
 from sandbox_sim.domain.callbacks import Callback
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.settlement import Settlement
 
@@ -17,10 +18,13 @@ class Settled(NamedTuple):
 
 
 class Interventions:
-    """Each answers None for what does not exist."""
+    """What names a record answers None where there is none."""
 
-    def __init__(self, store: Store, clock: Clock, settlement: Settlement) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, journal: Journal, settlement: Settlement
+    ) -> None:
         self._store = store
+        self._journal = journal
         self._clock = clock
         self._settlement = settlement
 
@@ -36,6 +40,11 @@ class Interventions:
             return Settled(decided, was_pending=True)
 
         return await self._store.run(work)
+
+    async def reset(self, service_id: int | None) -> None:
+        """Forget all of a service, or of all; whatever is on its way leaves no trace."""
+        await self._journal.save()
+        await self._store.run(lambda unit: unit.reset(service_id))
 
     async def resend(self, callback_id: str, url: str | None) -> Callback | None:
         """One more attempt at a callback, due now, whatever came of those before."""

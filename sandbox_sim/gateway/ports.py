@@ -226,6 +226,10 @@ class Unit(Protocol):
         """Empty an inbox; how many messages it had."""
         ...
 
+    async def reset(self, service_id: int | None) -> None:
+        """Forget all that was ever done for a service, its jobs too; or for all, inboxes too."""
+        ...
+
     async def clock_shift(self) -> timedelta:
         """How far gateway time was ahead of the machine's when it was moved last."""
         ...

@@ -65,6 +65,12 @@ class ServiceQuery(Input):
     )
 
 
+class ResetBody(Input):
+    """What `reset` takes: one service, or nothing for all."""
+
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+
+
 class SettleBody(Input):
     """What `settle` takes."""
 
@@ -92,6 +98,7 @@ class RecordsFace:
     def routes(self) -> Routes:
         """The route table."""
         by_hand: Routes = [
+            ("POST", "/_sandbox/reset", self.reset),
             ("GET", "/_sandbox/requests/{name}", partial(self.one, "requests")),
             ("DELETE", "/_sandbox/requests", self.clear_requests),
             ("GET", "/_sandbox/transactions/{service_id}/{transaction_id}", self.transaction),
@@ -130,6 +137,12 @@ class RecordsFace:
         """Empty the journal, of the service in the query if there is one."""
         asked = query_of(request, ServiceQuery)
         return web.json_response({"deleted": await self._records.clear_requests(asked.service_id)})
+
+    async def reset(self, request: web.Request) -> web.Response:
+        """Begin anew: all that was done for one service, or for all, is forgotten."""
+        asked = await body_of(request, ResetBody, optional=True)
+        await self._interventions.reset(asked.service_id)
+        return web.json_response({"service_id": asked.service_id})
 
     async def find(self, plural: str, request: web.Request) -> web.Response:
         """Those that match, newest first."""

@@ -6,69 +6,26 @@ behind. Nothing here suspends, so units never mix.
 
 import heapq
 import itertools
-import math
-from bisect import bisect_left
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from cachetools import TLRUCache
-
-from sandbox_sim.adapters.stores.status_cache import StatusCache
-from sandbox_sim.adapters.stores.undo import Undo
-from sandbox_sim.domain import ledger
+from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
+from sandbox_sim.adapters.stores.memory_state import NO_SERVICE, PlacedEntry, QueuedJob, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
-from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
-from sandbox_sim.domain.ledger import (
-    Account,
-    Audit,
-    Balance,
-    LedgerLine,
-    LedgerQuery,
-    Posting,
-)
 from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock, Unit
 
 T = TypeVar("T")
-
-# Where requests are kept whose body names no service; the ids of services begin at 1.
-NO_SERVICE: Final = 0
-
-# A job as the heap orders it: due_at, number, kind, service_id, subject.
-_Entry = tuple[datetime, int, JobKind, int, str]
-# An entry of the journal and its place among those of all services.
-_Place = tuple[int, Entry]
-
-
-# A term is a moment of gateway time; cachetools only compares it with what its timer says.
-def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
-    return record.kept_until
-
-
-@dataclass(slots=True)
-class _Service:
-    """Everything that belongs to one `service_id`."""
-
-    transactions: StatusCache
-    callbacks: dict[str, Callback] = field(default_factory=dict)
-    finished: deque[str] = field(default_factory=deque)
-    balances: dict[Account, Balance] = field(default_factory=dict)
-    lines: list[LedgerLine] = field(default_factory=list)
-    messages: dict[str, Message] = field(default_factory=dict)
-    batches: dict[str, list[str]] = field(default_factory=dict)
-    entries: deque[_Place] = field(default_factory=deque)
-    dropped: int = 0
 
 
 class MemoryStore:
@@ -112,34 +69,8 @@ class MemoryStore:
         return result
 
 
-class _MemoryUnit(Undo):
-    """The one unit of work; `undo` and `added` belong to the run in hand."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self.added: datetime | None = None
-        self._clock = clock
-        self._services: dict[int, _Service] = {}
-        self._checkouts: TLRUCache[str, Checkout] = TLRUCache(
-            maxsize=math.inf,
-            ttu=_kept_until,  # type: ignore[arg-type]
-            timer=clock.now,  # type: ignore[arg-type]
-        )
-        self._heap: list[_Entry] = []
-        self._claimed: dict[int, _Entry] = {}
-        self._numbers = itertools.count(1)
-        # The order in which records of all services came: the clock may stand still.
-        self._places: dict[str, int] = {}
-        self._shift: dict[str, timedelta] = {}
-        self._lines: list[LedgerLine] = []
-        self._line_numbers = itertools.count(1)
-        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
-
-    def _service(self, service_id: int) -> _Service:
-        service = self._services.get(service_id)
-        if service is None:
-            service = self._services[service_id] = _Service(StatusCache(self._clock))
-        return service
+class _MemoryUnit(MemoryLedger):
+    """The one unit of work."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         cache = self._service(service_id).transactions
@@ -172,7 +103,7 @@ class _MemoryUnit(Undo):
         self._put(self._checkouts, checkout.id, checkout)
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
-        services = self._listed(Listing(service_id))
+        services = self._listed(service_id)
         found = (service.callbacks.get(callback_id) for service in services)
         return next(filter(None, found), None)
 
@@ -193,7 +124,7 @@ class _MemoryUnit(Undo):
         if len(service.finished) > KEPT_CALLBACKS:
             self._forget(service, service.finished.popleft())
 
-    def _forget(self, service: _Service, callback_id: str) -> None:
+    def _forget(self, service: Service, callback_id: str) -> None:
         """Let the oldest finished callback go; taken back, it is the oldest again.
 
         One that is sent once more is not finished, and comes here again when it is.
@@ -214,30 +145,31 @@ class _MemoryUnit(Undo):
         self.undo.append(take_back)
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        lists = [service.transactions.newest_first() for service in self._listed(listing)]
+        lists = [
+            service.transactions.newest_first() for service in self._listed(listing.service_id)
+        ]
         # The ids of transactions count up.
         place_of = attrgetter("initiated_at", "network_transaction_id")
         return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
-        lists = [reversed(service.callbacks.values()) for service in self._listed(listing)]
+        lists = [
+            reversed(service.callbacks.values()) for service in self._listed(listing.service_id)
+        ]
         return self._by_place(lists, listing, "id")
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
-        lists = [reversed(service.messages.values()) for service in self._listed(listing)]
+        lists = [
+            reversed(service.messages.values()) for service in self._listed(listing.service_id)
+        ]
         return self._by_place(lists, listing, "processing_id")
 
     def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
         name_of = attrgetter(name)
         return stretch(lists, listing, name_of, lambda record: self._places[name_of(record)])
 
-    def _listed(self, listing: Listing) -> Sequence[_Service]:
-        if listing.service_id is None:
-            return list(self._services.values())
-        return [self._service(listing.service_id)]
-
     async def add_entries(self, entries: Sequence[Entry]) -> None:
-        pushed_out: list[tuple[_Service, list[_Place]]] = []
+        pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
         for entry in entries:
             service = self._service(entry.service_id or NO_SERVICE)
             gone = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
@@ -254,12 +186,12 @@ class _MemoryUnit(Undo):
         self.undo.append(take_back)
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
-        lists = [reversed(service.entries) for service in self._listed(listing)]
+        lists = [reversed(service.entries) for service in self._listed(listing.service_id)]
         found = stretch(lists, listing, lambda place: place[1].id, itemgetter(0))
         return [entry for _, entry in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
-        services = self._listed(Listing(service_id))
+        services = self._listed(service_id)
         cleared = sum(len(service.entries) for service in services)
         for service in services:
             self.undo.append(partial(setattr, service, "entries", service.entries))
@@ -267,7 +199,7 @@ class _MemoryUnit(Undo):
         return cleared
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        return sum(service.dropped for service in self._listed(Listing(service_id)))
+        return sum(service.dropped for service in self._listed(service_id))
 
     async def add_job(self, job: Job) -> None:
         entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
@@ -290,60 +222,18 @@ class _MemoryUnit(Undo):
     async def next_due(self) -> datetime | None:
         return self._heap[0][0] if self._heap else None
 
-    def _pop_due(self, now: datetime) -> Iterator[_Entry]:
+    def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:
             yield heapq.heappop(self._heap)
 
-    def _drop(self, entry: _Entry) -> None:
+    def _drop(self, entry: QueuedJob) -> None:
         self._heap.remove(entry)
         heapq.heapify(self._heap)
 
-    def _unclaim(self, entries: Sequence[_Entry]) -> None:
+    def _unclaim(self, entries: Sequence[QueuedJob]) -> None:
         for entry in entries:
             del self._claimed[entry[1]]
             heapq.heappush(self._heap, entry)
-
-    async def balance(self, service_id: int, account: Account) -> Balance | None:
-        return self._service(service_id).balances.get(account)
-
-    async def post(self, posting: Posting) -> None:
-        service = self._service(posting.service_id)
-        before = service.balances.get(posting.account)
-        opened = Balance(posting.amount, posting.at)
-        balance = opened if before is None else before.after(posting)
-        self._put(service.balances, posting.account, balance)
-        line = LedgerLine(next(self._line_numbers), posting)
-        for lines in (service.lines, self._lines):
-            lines.append(line)
-            self.undo.append(lines.pop)
-
-    async def postings(self, service_id: int) -> Sequence[Posting]:
-        return [line.posting for line in self._service(service_id).lines]
-
-    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
-        lines = self._lines
-        if query.service_id is not None:
-            lines = self._service(query.service_id).lines
-        end = len(lines)
-        if query.after is not None:
-            end = bisect_left(lines, query.after, key=attrgetter("number"))
-        older = (lines[place] for place in range(end - 1, -1, -1))
-        return list(itertools.islice(filter(query.admits, older), query.limit))
-
-    async def audit(self, service_id: int | None) -> Sequence[Audit]:
-        chosen = list(self._services) if service_id is None else [service_id]
-        return [audit for chosen_id in chosen for audit in self._audited(chosen_id)]
-
-    def _audited(self, service_id: int) -> Iterator[Audit]:
-        service = self._service(service_id)
-        amounts: dict[Account, list[Decimal]] = defaultdict(list)
-        for line in service.lines:
-            amounts[line.posting.account].append(line.posting.amount)
-        for account in Account:
-            balance = service.balances.get(account)
-            if balance is not None or account in amounts:
-                held = Decimal(0) if balance is None else balance.amount
-                yield Audit(service_id, account, held, ledger.total(amounts[account]))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
@@ -387,6 +277,20 @@ class _MemoryUnit(Undo):
             return 0
         self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
         return len(inbox)
+
+    async def reset(self, service_id: int | None) -> None:
+        self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
+        if service_id is None:
+            self._begin_anew()
+            return
+        service = self._service(service_id)
+        for name in (*service.callbacks, *service.messages):
+            self._take(self._places, name)
+        self._services = {n: each for n, each in self._services.items() if n != service_id}
+        self._heap = [job for job in self._heap if job[3] != service_id]
+        heapq.heapify(self._heap)
+        self._claimed = {n: job for n, job in self._claimed.items() if job[3] != service_id}
+        self._lines = [line for line in self._lines if line.posting.service_id != service_id]
 
     async def clock_shift(self) -> timedelta:
         return self._shift.get("clock", timedelta())

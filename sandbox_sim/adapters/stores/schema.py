@@ -7,6 +7,12 @@ clock that stands still; a `position` is the same among the messages of a servic
 
 from typing import Final
 
+# The tables whose rows belong to a service.
+OF_SERVICES: Final = (
+    *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
+    *("requests", "dropped_requests"),
+)
+
 MIGRATIONS: Final = (
     """
 CREATE TABLE transactions (

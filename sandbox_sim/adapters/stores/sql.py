@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
 
-from sandbox_sim.adapters.stores import rows
+from sandbox_sim.adapters.stores import rows, schema
 from sandbox_sim.adapters.stores.rows import micros, moment
 from sandbox_sim.adapters.stores.sql_base import insert, select, upsert
 from sandbox_sim.adapters.stores.sql_journal import SqlJournal
@@ -292,6 +292,15 @@ class SqlUnit(SqlJournal):
 
     async def clear_inbox(self, name: str) -> int:
         return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
+
+    async def reset(self, service_id: int | None) -> None:
+        for table in schema.OF_SERVICES:
+            if service_id is None:
+                await self._rows(f"DELETE FROM {table}")
+            else:
+                await self._rows(f"DELETE FROM {table} WHERE service_id = ?", service_id)
+        if service_id is None:
+            await self._rows("DELETE FROM inbox")
 
     async def clock_shift(self) -> timedelta:
         row = await self._row("SELECT shift FROM clock")

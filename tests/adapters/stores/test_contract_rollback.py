@@ -123,6 +123,8 @@ WRITES: dict[str, Write] = {
     "an emptied inbox": lambda u: u.clear_inbox("orders"),
     "requests": lambda u: u.add_entries([entry("R2"), entry("R3", service_id=56)]),
     "an emptied journal": lambda u: u.clear_entries(None),
+    "a reset": lambda u: u.reset(SERVICE),
+    "a reset of all": lambda u: u.reset(None),
     "much at once": decide_and_charge,
 }
 
