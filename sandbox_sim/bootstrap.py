@@ -32,7 +32,7 @@ from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control
-from sandbox_sim.web.control_api import Guard
+from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
@@ -120,13 +120,13 @@ def build(
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
-    guard = Guard(settings.token)
+    guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     app = make_app(
         frontdoor,
         [
             Control(store, clock, clients, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
-            CheckoutFace(pages),
+            CheckoutFace(pages, guard),
         ],
         drain=deliveries.close,
         base_path=settings.base_path,
