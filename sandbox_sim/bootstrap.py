@@ -63,7 +63,7 @@ def build(
     clock = clock or SystemClock()
     ids = ids or RandomIds()
     store = store or _store(settings, clock)
-    http_sender = HttpCallbackSender(clock)
+    http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
     accounts = Accounts(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units

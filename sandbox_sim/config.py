@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
@@ -76,6 +77,11 @@ def _host_in(url: str) -> Host:
 
 def _allowed_host(value: str) -> str:
     pattern_of(value)
+    return value
+
+
+def _callback_host(value: str) -> str:
+    entry_of(value)
     return value
 
 
@@ -223,6 +229,13 @@ class Settings(BaseModel):
     callback_timeout_s: float = Field(
         30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
     )
+    callback_hosts: dict[
+        Literal["allow", "deny"], list[Annotated[str, AfterValidator(_callback_host)]]
+    ] = Field(
+        {"allow": [], "deny": []},
+        description="Where callbacks may go: host names, globs, addresses and ranges such as "
+        "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
+    )
 
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
@@ -273,6 +286,11 @@ class Settings(BaseModel):
         """The hosts of `allowed_hosts` and of `public_url`."""
         public = [_host_in(self.public_url)] if self.public_url else []
         return [*map(pattern_of, self.allowed_hosts), *public]
+
+    def receivers(self) -> CallbackHosts:
+        """Where callbacks may go."""
+        lists = self.callback_hosts
+        return CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""

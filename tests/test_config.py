@@ -39,6 +39,7 @@ DEFAULTS = [
     ("callback_retry_interval_s", 300),
     ("callback_timeout_s", 30),
     ("allowed_hosts", []),
+    ("callback_hosts", {"allow": [], "deny": []}),
 ]
 
 

@@ -46,6 +46,7 @@ BAD: dict[str, tuple[str, str]] = {
     "callback_attempts": ("0", "must be greater than or equal to 1"),
     "callback_retry_interval_s": ("-0.1", "must be greater than or equal to 0"),
     "callback_timeout_s": ("0", "must be greater than 0"),
+    "callback_hosts": ('{ "deny" = ["10.*"] }', "an address or a range such as 10.0.0.0/8"),
     "credentials": ("[]", "should have at least 1 item"),
 }
 
@@ -114,6 +115,11 @@ class TestBadValues:
             ('allowed_numbers = ["0244000001", "1"]', "allowed_numbers[1] (from "),
             ('test_cards = { "41" = "VIS" }', "test_cards"),
             ('allowed_hosts = ["a.example", "a b"]', "allowed_hosts[1] (from "),
+            (
+                'callback_hosts = { allow = ["a.example", "10/8"] }',
+                "callback_hosts.allow[1] (from ",
+            ),
+            ('callback_hosts = { block = ["a.example"] }', "callback_hosts.block (from "),
         ],
     )
     @pytest.mark.decision("D2")

@@ -60,13 +60,15 @@ class Schedule:
 class Answer(NamedTuple):
     """What a receiver said to one attempt; `problem` in words where it said nothing.
 
-    body: at most its first 4 KiB; duration_ms: of the whole attempt.
+    body: at most its first 4 KiB; duration_ms: of the whole attempt; sent: False where a setting
+    kept it from being sent, which is an attempt like one at a receiver that cannot be reached.
     """
 
     status_code: int | None
     body: str
     duration_ms: int
     problem: str | None = None
+    sent: bool = True
 
 
 class Attempt(NamedTuple):
@@ -127,6 +129,8 @@ class Callback(NamedTuple):
 def verdict(answer: Answer) -> str:
     """What an attempt came to, in words."""
     code = answer.status_code
+    if not answer.sent:
+        return f"not sent: {answer.problem}"
     if code is None:
         return f"not acknowledged: {answer.problem}"
     if 200 <= code < 300:
