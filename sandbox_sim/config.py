@@ -9,7 +9,6 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 from urllib.parse import urlsplit
@@ -28,7 +27,7 @@ from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.hosts import Host, pattern_of
+from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 # No delay is longer: a pending transaction is kept that long, and no timer overflows.
@@ -88,6 +87,12 @@ def _callback_host(value: str) -> str:
 def _store(value: str) -> str:
     if value != "memory:" and not value.startswith("sqlite:"):
         raise ValueError("must be memory: or sqlite:PATH")
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL")
+    try:
+        Path(value.removeprefix("sqlite:")).expanduser()
+    except RuntimeError:
+        raise ValueError("must be a path whose home folder, after ~, is known") from None
     return value
 
 
@@ -256,10 +261,7 @@ class Settings(BaseModel):
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
     @property
     def sqlite_path(self) -> Path:

@@ -113,5 +113,8 @@ class FailingStore:
             raise StoreError("the disk is full")
         return await self._store.run(work)
 
+    def watch(self, notice: Callable[[], None]) -> None:
+        self._store.watch(notice)
+
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)

@@ -18,7 +18,7 @@ from yarl import URL
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES, Answer
+from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES, Answer, Trouble
 from sandbox_sim.gateway.ports import Clock
 
 # Shorter than receivers keep idle connections, so that none is reused as it is being closed.
@@ -116,13 +116,13 @@ class HttpCallbackSender:
             return Answer(None, "", 0, "the gateway is not running")
         host = _host_in(url)
         if host is None:
-            return Answer(None, "", 0, _NO_ADDRESS)
+            return Answer(None, "", 0, _NO_ADDRESS, Trouble.ADDRESS)
         way = _Way(self._hosts, host)
         if not way.admits_host():
-            return Answer(None, "", 0, way.refusal, sent=False)
+            return Answer(None, "", 0, way.refusal, Trouble.SETTING)
         _WAY.set(way)
         started = self._clock.monotonic()
-        status, problem = None, None
+        status, trouble, problem = None, None, None
         body_kept = bytearray()
         try:
             async with self._session.post(
@@ -135,10 +135,11 @@ class HttpCallbackSender:
                 status = response.status
                 await _read_first_bytes(response, body_kept)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            problem = way.refusal or _in_words(error, timeout)
+            refused = way.refusal
+            trouble, problem = (Trouble.SETTING, refused) if refused else _in_words(error, timeout)
         duration_ms = round((self._clock.monotonic() - started) * 1000)
         text = body_kept.decode("utf-8", "replace")
-        return Answer(status, text, duration_ms, problem, sent=way.refusal is None)
+        return Answer(status, text, duration_ms, problem, trouble)
 
 
 def _host_in(url: str) -> str | None:
@@ -158,24 +159,26 @@ async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -
         kept += chunk
 
 
-def _in_words(error: Exception, timeout: timedelta) -> str:
+def _in_words(error: Exception, timeout: timedelta) -> tuple[Trouble, str]:
     """What went wrong, for someone who looks for a callback that did not come."""
     match error:
         case TimeoutError():
-            return f"no answer within {timeout.total_seconds():g} s"
+            return Trouble.TIMEOUT, f"no answer within {timeout.total_seconds():g} s"
         case aiohttp.ClientConnectorDNSError():
-            return f"the host {error.host} is not known"
+            return Trouble.HOST, f"the host {error.host} is not known"
         case aiohttp.ClientConnectorCertificateError():
-            refusal = error.certificate_error
-            return f"the TLS certificate of {error.host} was not accepted: {refusal}"
+            said = f"the TLS certificate of {error.host} was not accepted"
+            return Trouble.CERTIFICATE, f"{said}: {error.certificate_error}"
         case aiohttp.ClientConnectorSSLError():
-            return f"no TLS connection to {error.host}:{error.port}: {error.strerror or error}"
+            said = f"no TLS connection to {error.host}:{error.port}"
+            return Trouble.TLS, f"{said}: {error.strerror or error}"
         case aiohttp.ClientConnectorError():
             reason = os.strerror(error.errno) if error.errno else str(error)
-            return f"no connection to {error.host}:{error.port}: {reason}"
+            return Trouble.CONNECTION, f"no connection to {error.host}:{error.port}: {reason}"
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
-            return _NO_ADDRESS
+            return Trouble.ADDRESS, _NO_ADDRESS
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
-            return "the receiver closed the connection without an answer"
+            return Trouble.EXCHANGE, "the receiver closed the connection without an answer"
         case _:
-            return f"the exchange broke off: {str(error) or type(error).__name__}"
+            said = f"the exchange broke off: {str(error) or type(error).__name__}"
+            return Trouble.EXCHANGE, said

@@ -85,3 +85,9 @@ def _read(text: str) -> Host | None:
         return None
     name, port = name_of(match[1] or match[2]), int(match[3]) if match[3] else None
     return Host(name, port) if name and (port or 0) <= 65535 else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address, without brackets, is this machine's own."""
+    address = address_of(host)
+    return host == "localhost" if address is None else address.is_loopback

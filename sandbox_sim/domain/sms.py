@@ -176,6 +176,18 @@ def _recipients(request: SmsRequest) -> list[str] | Outcome:
     return found
 
 
+SHOWN_FIELDS: Final = (
+    *("service_id", "processing_id", "batch_id", "customer_number", "message", "sender_id"),
+    *("char_count", "page_count", "units_charged", "status", "status_code", "provider_code"),
+    *("error_message", "source", "source_code", "created_at", "sent_at"),
+)
+
+
+def shown(message: Message) -> dict[str, object]:
+    """A message as the control API shows it: as the handset sees it, and whose it is."""
+    return {"service_id": message.service_id, **history_item(message)}
+
+
 def history_item(message: Message) -> dict[str, object]:
     """One element of `response_data` of `sms/history`."""
     return {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Callback, Delivery, Schedule
+from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.ports import STORE_PAUSE_S, CallbackSender, Clock, Store, StoreError, Unit
 
@@ -130,9 +130,8 @@ class Deliveries:
     async def _deliver(self, job: Job, callback: Callback) -> None:
         """One attempt, from the wait for the answer to the record of what came."""
         await self.gate.passed(callback.network_transaction_id)
-        headers = {SIGNATURE_HEADER: callback.signature} if callback.signature else {}
         answer = await self._sender.send(
-            callback.url, headers, callback.body.encode(), self._schedule.timeout
+            callback.url, callback.headers, callback.body.encode(), self._schedule.timeout
         )
         tried = callback.tried(answer, self._clock.now(), self._schedule)
         next_attempt_at = tried.attempts[-1].next_attempt_at

@@ -9,6 +9,7 @@ from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import (
     Account,
     Audit,
@@ -17,6 +18,7 @@ from sandbox_sim.domain.ledger import (
     LedgerQuery,
     Posting,
 )
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 
@@ -41,6 +43,10 @@ class Clock(Protocol):
 
     def move_to(self, moment: datetime) -> None:
         """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        ...
+
+    async def wait_at_most(self, wake: Event, seconds: float) -> None:
+        """Return when `wake` is set or so much real time has passed."""
         ...
 
     async def pause(self, seconds: float) -> None:
@@ -105,8 +111,8 @@ class Unit(Protocol):
         """Add or replace."""
         ...
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        """One callback with its attempts."""
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        """One callback with its attempts, of this service or of any."""
         ...
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
@@ -115,6 +121,34 @@ class Unit(Protocol):
 
     async def save_callback(self, callback: Callback) -> None:
         """Add or replace."""
+        ...
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        """Transactions that are kept, newest first; ids are `network_transaction_id`."""
+        ...
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        """Callbacks, newest first."""
+        ...
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        """Messages, newest first; ids are `processing_id`."""
+        ...
+
+    async def add_entries(self, entries: Sequence[Entry]) -> None:
+        """Write into the journal; of each service the newest `KEPT_REQUESTS` are kept."""
+        ...
+
+    async def list_entries(self, listing: Listing) -> Sequence[Entry]:
+        """Entries of the journal, newest first."""
+        ...
+
+    async def clear_entries(self, service_id: int | None) -> int:
+        """Empty the journal of a service, or of all; how many entries it had."""
+        ...
+
+    async def dropped_entries(self, service_id: int | None) -> int:
+        """How many older entries, of a service or of all, had to make room."""
         ...
 
     async def add_job(self, job: Job) -> None:
@@ -222,6 +256,10 @@ class Store(Protocol):
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` atomically; returns when what it wrote is as safe as the store makes it."""
+        ...
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit has written something; several may watch."""
         ...
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:

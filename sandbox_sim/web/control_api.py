@@ -3,14 +3,14 @@
 import hmac
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Final, Protocol, TypeVar
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from sandbox_sim.domain.hosts import Host, address_of, host_of, name_of, origin_of
+from sandbox_sim.domain.hosts import Host, host_of, is_loopback, name_of, origin_of
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
@@ -82,10 +82,7 @@ class Hosts:
         return error(403, "origin_not_allowed", f"{why}; {hint}")
 
     def _is_ours(self, name: str, request: web.Request) -> bool:
-        address = address_of(name)
-        if name == "localhost" or (address is not None and address.is_loopback):
-            return True
-        return name in {self._host, _came_in_by(request)}
+        return is_loopback(name) or name in {self._host, _came_in_by(request)}
 
     def _is_listed(self, host: Host) -> bool:
         return any(host.fits(pattern) for pattern in self._listed)
@@ -162,7 +159,7 @@ InQuery = BeforeValidator(_digits)
 SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
 
-class ListQuery(Input):
+class PageQuery(Input):
     """The query of a list; the lists of the control API are newest first.
 
     A larger limit than `MAX_LIMIT` is no error: `page_size` is what the list keeps to.
@@ -171,9 +168,6 @@ class ListQuery(Input):
     limit: Annotated[int, InQuery] = Field(
         DEFAULT_LIMIT, ge=1, description=f"an integer above 0 (at most {MAX_LIMIT} are given)"
     )
-    after: Annotated[int, InQuery] | None = Field(
-        None, ge=1, le=LARGEST_INTEGER, description="the id after which the list goes on"
-    )
 
     @property
     def page_size(self) -> int:
@@ -181,21 +175,47 @@ class ListQuery(Input):
         return min(self.limit, MAX_LIMIT)
 
 
+class ListQuery(PageQuery):
+    """The query of a list whose ids are numbers."""
+
+    after: Annotated[int, InQuery] | None = Field(
+        None, ge=1, le=LARGEST_INTEGER, description="the id after which the list goes on"
+    )
+
+
+class Wait(Input):
+    """What `wait` takes: so many that match, within so much real time."""
+
+    match: dict[str, Any] = Field({}, description="an object of fields and the values they have")
+    count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
+    timeout_s: float = Field(5, ge=0, le=600, description="a number of seconds from 0 to 600")
+
+
+def too_late(asked: Wait, came: int) -> web.Response:
+    """The answer when what was waited for stayed out."""
+    text = f"{came} of {asked.count} came within {asked.timeout_s:g} s"
+    return error(408, "timeout", text)
+
+
 T = TypeVar("T", bound=Input)
 
 
-async def body_of(request: web.Request, model: type[T]) -> T:
-    """The JSON body of a request, whatever its Content-Type says, or `BadInput`."""
-    raw = await request.read()
+async def body_of(request: web.Request, model: type[T], *, optional: bool = False) -> T:
+    """The JSON body of a request, whatever its Content-Type says, or `BadInput`.
+
+    optional: no body at all is the same as an empty object.
+    """
+    raw = await request.read() or (b"{}" if optional else b"")
     return _read(model, lambda: model.model_validate_json(raw))
 
 
-def query_of(request: web.Request, model: type[T]) -> T:
-    """The query of a request, or `BadInput`."""
+def query_of(request: web.Request, model: type[T], *, ignoring: frozenset[str] = frozenset()) -> T:
+    """The query of a request without the names in `ignoring`, or `BadInput`."""
     given = request.query
     repeated = {name for name in given if len(given.getall(name)) > 1}
+    named = {name: value for name, value in given.items() if name not in ignoring}
     problems = [f"{name} must be given once" for name in sorted(repeated)]
-    return _read(model, lambda: model.model_validate(dict(given)), *problems)
+    return _read(model, lambda: model.model_validate(named), *problems)
 
 
 def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:

@@ -47,7 +47,7 @@ class _Protocol(RequestHandler):
         else:
             reply = Reply("500", "errors", "a fault of the server")
             log.error("a request failed", exc_info=exc)
-        return render(reply, request_id="unread", keep_alive=False)
+        return render(reply, request_id="unread", keep_alive=False)  # type: ignore[return-value]
 
 
 class _Server(web.Server):

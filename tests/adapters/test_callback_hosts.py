@@ -11,7 +11,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks import verdict
+from sandbox_sim.domain.callbacks import Trouble, verdict
 from tests.adapters.conftest import Receiver, http, post
 
 HOME = "127.0.0.1"
@@ -114,7 +114,7 @@ async def test_a_denied_address_is_told_by_the_name_of_the_setting(
 
     answer = await post(sender, f"http://{HOME}:{await machines.listen()}/callback")
 
-    assert (answer.status_code, answer.sent) == (None, False)
+    assert (answer.status_code, answer.trouble) == (None, Trouble.SETTING)
     assert verdict(answer) == (
         "not sent: the setting callback_hosts does not let callbacks go to 127.0.0.1"
     )
@@ -129,7 +129,7 @@ async def test_an_address_that_a_name_leads_to_is_told_with_it(
 
     answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
 
-    assert not answer.sent
+    assert answer.trouble is Trouble.SETTING
     assert answer.problem is not None
     assert answer.problem.startswith("the setting callback_hosts does not let callbacks go to ")
     assert f"shop.example ({HOME}, {ELSEWHERE})" in answer.problem
@@ -171,7 +171,7 @@ async def test_what_is_let_go_arrives(
 
     answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
 
-    assert (answer.status_code, answer.sent) == (200, True)
+    assert (answer.status_code, answer.trouble) == (200, None)
     assert machines.called == [HOME]
 
 
@@ -203,7 +203,8 @@ async def test_a_name_that_changes_its_address_is_followed_to_none_that_is_refus
     second = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
 
     assert dns.asked == ["shop.example", "shop.example"]
-    assert (first.status_code, second.status_code, second.sent) == (200, None, False)
+    assert (first.status_code, second.status_code) == (200, None)
+    assert second.trouble is Trouble.SETTING
     assert machines.called == [HOME]
 
 
@@ -262,7 +263,7 @@ async def test_what_may_be_called_and_does_not_listen_is_told_as_ever(
 
     answer = await post(sender, f"http://shop.example:{port}/callback")
 
-    assert answer.sent
+    assert answer.trouble is Trouble.CONNECTION
     assert answer.problem is not None
     assert answer.problem.startswith(f"no connection to shop.example:{port}: ")
 
@@ -277,5 +278,5 @@ async def test_callbacks_side_by_side_each_have_their_own_way(
     answers = await asyncio.gather(*(post(sender, url) for url in urls))
 
     assert [answer.status_code for answer in answers] == [200, None] * 10
-    assert [answer.sent for answer in answers] == [True, False] * 10
+    assert [answer.trouble for answer in answers] == [None, Trouble.SETTING] * 10
     assert machines.called == [HOME]

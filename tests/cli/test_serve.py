@@ -4,8 +4,6 @@ import json
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,59 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings
-
-SOON = 15  # seconds; a bound, reached only when something is broken
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where the default store is
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
-
-
-@contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A server that is killed at the end, if it is still there."""
-    process = subprocess.Popen(  # noqa: S603 -- ourselves
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-
-def first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline()
-
-
-def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
-    process.send_signal(by)
-    code = process.wait(SOON)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    return code, process.stdout.read(), process.stderr.read()
+from tests.cli.processes import SOON, end, ended, first_line, running
 
 
 def in_process(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 -- ourselves
-        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
-    )
 
 
 @pytest.mark.decision("D1", "D2")
@@ -122,6 +72,8 @@ class TestItDoesNotStart:
             (("--set", "settle_delay_ms=-1"), "settle_delay_ms (from flag): "),
             (("--log-level", "loud"), "log_level (from flag): "),
             (("--store", "nowhere"), "store (from flag): "),
+            (("--store", "sqlite:~nobody-of-this-name/x"), "store (from flag): must be a path"),
+            (("--store", "sqlite:a\x00b"), "store (from flag): must not hold a NUL"),
             (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
             (("--host", "0.0.0.0"), "control_token: must be set because host 0.0.0.0 is not"),
         ],
@@ -239,7 +191,7 @@ def test_the_version() -> None:
     assert re.fullmatch(r"sandbox-sim, version \d+\.\d+\.\d+\n", in_process("--version").output)
 
 
-@pytest.mark.parametrize("name", ["serve", "readyz", "config"])
+@pytest.mark.parametrize("name", ["serve", "readyz", "doctor", "config"])
 def test_each_command_explains_itself(name: str) -> None:
     result = in_process(name, "-h")
 

@@ -5,7 +5,15 @@ from ipaddress import IPv4Address, IPv6Address
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.hosts import Host, address_of, host_of, name_of, origin_of, pattern_of
+from sandbox_sim.domain.hosts import (
+    Host,
+    address_of,
+    host_of,
+    is_loopback,
+    name_of,
+    origin_of,
+    pattern_of,
+)
 
 NAMES = st.from_regex(r"[a-z0-9_]([a-z0-9_-]{0,8}[a-z0-9])?(\.[a-z]{2,5}){0,2}", fullmatch=True)
 PORTS = st.none() | st.integers(0, 65535)
@@ -134,3 +142,13 @@ class TestPatterns:
     def test_what_is_none_is_refused_with_examples(self, entry: str) -> None:
         with pytest.raises(ValueError, match=r"such as gateway\.example"):
             pattern_of(entry)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "shop.test", "localhost.test", ""])
+def test_anything_else(host: str) -> None:
+    assert not is_loopback(host)

@@ -1,5 +1,7 @@
 """What is ours under /_sandbox: the built-in callback receiver, health and version."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -231,3 +233,22 @@ class TestTheControlToken:
         sandbox = await start_sandbox(control_token="s3cret")
 
         assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)).status == 200
+
+
+class TestWaiting:
+    async def test_a_test_waits_for_its_callback(self, sandbox: Sandbox) -> None:
+        for number in range(2):
+            await sandbox.collect(transaction_id=f"T{number}")
+        match = {"json.trans_ref": "T1", "signature": "valid"}
+        body = json.dumps({"match": match, "timeout_s": 60}).encode()
+        waiting = asyncio.create_task(ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body))
+
+        await sandbox.advance(seconds=1)
+
+        (message,) = (await waiting).body["messages"]
+        assert message["json"]["trans_ref"] == "T1"
+
+    async def test_one_that_stays_out_is_a_timeout(self, sandbox: Sandbox) -> None:
+        answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 0}')
+
+        assert_error(answer, 408, "0 of 1 came within 0 s")

@@ -4,20 +4,22 @@ Statements take `?` for a value. Rows are found by what the interface calls them
 `position` only keep the order in which they came.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
 
 from sandbox_sim.adapters.stores import rows
-from sandbox_sim.adapters.stores.rows import Row, micros, moment
+from sandbox_sim.adapters.stores.rows import micros, moment
+from sandbox_sim.adapters.stores.sql_base import insert, select, upsert
+from sandbox_sim.adapters.stores.sql_journal import SqlJournal
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import (
     PENDING_RETENTION,
@@ -27,43 +29,28 @@ from sandbox_sim.domain.transactions import (
 )
 from sandbox_sim.gateway.ports import Clock
 
-
-def _insert(table: str, columns: Sequence[str]) -> str:
-    marks = ", ".join("?" for _ in columns)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-
-
-def _upsert(table: str, key: str, columns: Sequence[str]) -> str:
-    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return f"{_insert(table, columns)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
-
-
-def _select(columns: Sequence[str], table: str, condition: str) -> str:
-    return f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}"
-
-
-_ADD_TRANSACTION = _insert("transactions", rows.TRANSACTION)
+_ADD_TRANSACTION = insert("transactions", rows.TRANSACTION)
 _SAVE_TRANSACTION = (
     "UPDATE transactions SET party = ?, status = ?, decided_at = ? WHERE network_transaction_id = ?"
 )
-_TRANSACTION = _select(
+_TRANSACTION = select(
     rows.TRANSACTION,
     "transactions",
     "service_id = ? AND transaction_id = ? ORDER BY number DESC LIMIT 1",
 )
-_TRANSACTION_BY_NETWORK_ID = _select(
+_TRANSACTION_BY_NETWORK_ID = select(
     rows.TRANSACTION, "transactions", "network_transaction_id = ? AND service_id = ?"
 )
-_SAVE_CHECKOUT = _upsert("checkouts", "id", rows.CHECKOUT)
-_CHECKOUT = _select(rows.CHECKOUT, "checkouts", "id = ?")
-_SAVE_CALLBACK = _upsert("callbacks", "id", rows.CALLBACK)
-_CALLBACK = _select(rows.CALLBACK, "callbacks", "id = ? AND service_id = ?")
-_CALLBACKS = _select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
-_ADD_JOB = _insert("jobs", rows.JOB[:-1])
-_POST = _insert("postings", rows.POSTING)
-_POSTINGS = _select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
+_SAVE_CHECKOUT = upsert("checkouts", "id", rows.CHECKOUT)
+_CHECKOUT = select(rows.CHECKOUT, "checkouts", "id = ?")
+_SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
+_CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
+_CALLBACKS = select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
+_ADD_JOB = insert("jobs", rows.JOB[:-1])
+_POST = insert("postings", rows.POSTING)
+_POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
 _BALANCE = "SELECT amount, updated_at FROM balances WHERE service_id = ? AND account = ?"
-_SAVE_BALANCE = _upsert(
+_SAVE_BALANCE = upsert(
     "balances", "service_id, account", ("service_id", "account", "amount", "updated_at")
 )
 _AUDIT = (
@@ -72,12 +59,12 @@ _AUDIT = (
     "SELECT service_id, account, amount, 0 FROM balances WHERE {condition}"
 )
 _LAST_POSITION = "SELECT max(position) FROM messages WHERE service_id = ?"
-_ADD_MESSAGE = _insert("messages", ("position", *rows.MESSAGE))
+_ADD_MESSAGE = insert("messages", ("position", *rows.MESSAGE))
 _SAVE_MESSAGE = (
     "UPDATE messages SET status = ?, sent_at = ?, provider_code = ?, error_message = ? "
     "WHERE processing_id = ?"
 )
-_MESSAGES = _select(
+_MESSAGES = select(
     rows.MESSAGE,
     "messages",
     "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
@@ -100,7 +87,7 @@ _A_NUMBER_BEYOND_ALL: Final = 2**62
 _A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
 
-class SqlUnit(ABC):
+class SqlUnit(SqlJournal):
     """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
@@ -110,22 +97,6 @@ class SqlUnit(ABC):
     def __init__(self, clock: Clock) -> None:
         self.added: datetime | None = None
         self._clock = clock
-
-    @abstractmethod
-    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
-        """Run a statement; the rows that it returns, if it does."""
-
-    @abstractmethod
-    async def _each(self, statement: str, values: Iterable[Row]) -> None:
-        """Run a statement for each row of values."""
-
-    @abstractmethod
-    async def _lock(self, *key: object) -> None:
-        """Wait until no other unit works on this key."""
-
-    async def _row(self, statement: str, *values: object) -> Row | None:
-        found = await self._rows(statement, *values)
-        return found[0] if found else None
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         await self._lock("transaction", service_id, transaction_id)
@@ -161,15 +132,32 @@ class SqlUnit(ABC):
     async def save_checkout(self, checkout: Checkout) -> None:
         await self._rows(_SAVE_CHECKOUT, *rows.from_checkout(checkout))
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        row = await self._row(_CALLBACK, callback_id, service_id)
-        return None if row is None else rows.to_callback(row)
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        row = await self._row(_CALLBACK, callback_id)
+        found = None if row is None else rows.to_callback(row)
+        ours = found is not None and service_id in {None, found.service_id}
+        return found if ours else None
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
         return [rows.to_callback(row) for row in await self._rows(_CALLBACKS, service_id)]
 
     async def save_callback(self, callback: Callback) -> None:
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        found = await self._listed(
+            "transactions", rows.TRANSACTION, "network_transaction_id", listing
+        )
+        kept, now = map(rows.to_transaction, found), self._clock.now()
+        return [transaction for transaction in kept if transaction.kept_until > now]
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        found = await self._listed("callbacks", rows.CALLBACK, "id", listing)
+        return [rows.to_callback(row) for row in found]
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        found = await self._listed("messages", rows.MESSAGE, "processing_id", listing)
+        return [rows.to_message(row) for row in found]
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
@@ -187,7 +175,10 @@ class SqlUnit(ABC):
         return sorted(found, key=lambda job: (job.due_at, job.number))
 
     async def finish(self, job: Job) -> None:
-        await self._rows("DELETE FROM jobs WHERE number = ?", job.number)
+        # A number may be given again once its job is gone, the same subject with it never is.
+        await self._rows(
+            "DELETE FROM jobs WHERE number = ? AND subject = ?", job.number, job.subject
+        )
 
     async def next_due(self) -> datetime | None:
         row = await self._row("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
@@ -224,7 +215,7 @@ class SqlUnit(ABC):
         }
         chosen = {text: value for text, value in asked.items() if value is not None}
         condition = " AND ".join(chosen) or "1 = 1"
-        statement = _select(
+        statement = select(
             ("number", *rows.POSTING), "postings", f"{condition} ORDER BY number DESC LIMIT ?"
         )
         found = await self._rows(statement, *chosen.values(), query.limit)
@@ -279,7 +270,7 @@ class SqlUnit(ABC):
             values = [query.service_id, newest, newest - query.limit]
         if query.first >= total:
             return [], total
-        found = await self._rows(_select(rows.MESSAGE, "messages", page), *values)
+        found = await self._rows(select(rows.MESSAGE, "messages", page), *values)
         return [rows.to_message(row) for row in found], total
 
     async def _last_position(self, service_id: int) -> int:
@@ -322,7 +313,7 @@ class SqlUnit(ABC):
         pending = Delivery.PENDING.value
         for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
             await self._rows(
-                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS - 1
+                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
             )
 
 
