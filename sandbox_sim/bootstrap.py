@@ -37,7 +37,7 @@ from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control
-from sandbox_sim.web.control_api import Guard
+from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
@@ -72,7 +72,7 @@ def build(
     clock = clock or SystemClock()
     ids = ids or RandomIds()
     store = store or _store(settings, clock)
-    http_sender = HttpCallbackSender(clock)
+    http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
     accounts = Accounts(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
@@ -132,7 +132,7 @@ def build(
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
-    guard = Guard(settings.token)
+    guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
     app = make_app(
         frontdoor,
@@ -144,7 +144,7 @@ def build(
                 Interventions(store, clock, journal, settlement),
                 guard,
             ),
-            CheckoutFace(pages),
+            CheckoutFace(pages, guard),
         ],
         drain=deliveries.close,
         base_path=settings.base_path,

@@ -23,10 +23,11 @@ from pydantic import (
     model_validator,
 )
 
+from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.hosts import is_loopback
+from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 # No delay is longer: a pending transaction is kept that long, and no timer overflows.
@@ -60,10 +61,27 @@ def _base_path(value: str) -> str:
 def _public_url(value: str | None) -> str | None:
     if value is None:
         return None
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("must be an address such as https://gateway.example")
-    return value.rstrip("/")
+    try:
+        if urlsplit(value).scheme in {"http", "https"} and _host_in(value):
+            return value.rstrip("/")
+    except ValueError:
+        pass
+    raise ValueError("must be an address such as https://gateway.example")
+
+
+def _host_in(url: str) -> Host:
+    """The host of an address of ours as browsers write it, or `ValueError`."""
+    return pattern_of((urlsplit(url).hostname or "").encode("idna").decode())
+
+
+def _allowed_host(value: str) -> str:
+    pattern_of(value)
+    return value
+
+
+def _callback_host(value: str) -> str:
+    entry_of(value)
+    return value
 
 
 def _store(value: str) -> str:
@@ -142,6 +160,11 @@ class Settings(BaseModel):
     control_token: SecretStr | None = Field(
         None, description="Bearer token of the control API; required unless host is loopback."
     )
+    allowed_hosts: list[Annotated[str, AfterValidator(_allowed_host)]] = Field(
+        [],
+        description="More names that the control API may be asked by, and whose pages may use it, "
+        "such as gateway.example, *.example or localhost:3000.",
+    )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
     )
@@ -211,6 +234,13 @@ class Settings(BaseModel):
     callback_timeout_s: float = Field(
         30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
     )
+    callback_hosts: dict[
+        Literal["allow", "deny"], list[Annotated[str, AfterValidator(_callback_host)]]
+    ] = Field(
+        {"allow": [], "deny": []},
+        description="Where callbacks may go: host names, globs, addresses and ranges such as "
+        "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
+    )
 
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
@@ -221,7 +251,7 @@ class Settings(BaseModel):
         keys = [entry.client_key for entry in self.credentials]
         if len(set(keys)) < len(keys):
             raise ValueError("credentials: each client_key must be there once only")
-        if not self.loopback and self.control_token is None:
+        if not self.loopback and self.token is None:
             raise ValueError(
                 f"control_token: must be set because host {self.host} is not loopback, "
                 "so others could steer the sandbox"
@@ -251,8 +281,18 @@ class Settings(BaseModel):
 
     @property
     def token(self) -> str | None:
-        """The setting `control_token`, unmasked."""
-        return None if self.control_token is None else self.control_token.get_secret_value()
+        """The setting `control_token`, unmasked; an empty one, as `${TOKEN}` may come, is none."""
+        return self.control_token.get_secret_value() or None if self.control_token else None
+
+    def listed_hosts(self) -> list[Host]:
+        """The hosts of `allowed_hosts` and of `public_url`."""
+        public = [_host_in(self.public_url)] if self.public_url else []
+        return [*map(pattern_of, self.allowed_hosts), *public]
+
+    def receivers(self) -> CallbackHosts:
+        """Where callbacks may go."""
+        lists = self.callback_hosts
+        return CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
@@ -332,7 +372,7 @@ def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[s
         if not detail["loc"]:
             yield problem
             continue
-        name, *rest = map(str, detail["loc"])
+        name, *rest = (str(part) for part in detail["loc"] if part != "[key]")
         path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
         origin = origins.get(name, "default")
         yield f"{name}{path} (from {origin}): {problem}"

@@ -61,6 +61,7 @@ class Trouble(StrEnum):
     """What kept a callback from being answered: where on the way to look for the cause."""
 
     ADDRESS = "address"
+    SETTING = "setting"
     HOST = "host"
     CONNECTION = "connection"
     TLS = "tls"
@@ -72,7 +73,8 @@ class Trouble(StrEnum):
 class Answer(NamedTuple):
     """What a receiver said to one attempt; `problem` in words where it said nothing.
 
-    body: at most its first 4 KiB; duration_ms: of the whole attempt.
+    body: at most its first 4 KiB; duration_ms: of the whole attempt. One that a
+    setting kept from being sent is an attempt like one at a receiver that cannot be reached.
     """
 
     status_code: int | None
@@ -195,6 +197,8 @@ def shown(callback: Callback) -> dict[str, object]:
 def verdict(answer: Answer) -> str:
     """What an attempt came to, in words."""
     code = answer.status_code
+    if answer.trouble is Trouble.SETTING:
+        return f"not sent: {answer.problem}"
     if code is None:
         return f"not acknowledged: {answer.problem}"
     if answer.acknowledges:

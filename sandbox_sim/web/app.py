@@ -3,6 +3,7 @@
 It is served by `server.GatewayRunner`, which asks the router only for paths that begin with `OURS`.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import hdrs, web
@@ -12,6 +13,8 @@ from aiohttp.typedefs import Handler
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.control_api import BadInput, Face, error as control_error
 from sandbox_sim.web.frontdoor import Frontdoor, expect
+
+log = logging.getLogger("sandbox_sim.requests")
 
 CONTROL_PREFIX = "/_sandbox"
 FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
@@ -42,6 +45,12 @@ def make_app(
     return app
 
 
+def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
+    """Whether an error says no more than that the client went away before it had its answer."""
+    transport = request.transport
+    return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
+
+
 @web.middleware
 async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Failures under `/_sandbox` in the shape of the control API."""
@@ -61,3 +70,10 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         if isinstance(failure, web.HTTPMethodNotAllowed):
             answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
         return answer
+    except Exception as fault:
+        if is_goodbye(fault, request):
+            raise
+        log.exception("%s %s failed", request.method, request.path)
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer was begun already") from None
+        return control_error(500, "internal_error", "A fault of the server; its log says which")
