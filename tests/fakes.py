@@ -27,7 +27,7 @@ class Post(NamedTuple):
 
 
 class FakeSender:
-    """Gives the answers in turn and `OK` after them; receivers can be made to hang."""
+    """Gives the answers in turn and `OK` after them; receivers can be made to hang or refuse."""
 
     def __init__(self, *answers: Answer) -> None:
         self.posts: list[Post] = []
@@ -36,6 +36,7 @@ class FakeSender:
         self.raises: list[Exception] = []
         self.on_post: Callable[[], Awaitable[None]] | None = None
         self.answers = list(answers)
+        self.refuses: set[str] = set()
         self._hanging: dict[str, asyncio.Event] = {}
 
     @property
@@ -66,6 +67,8 @@ class FakeSender:
                 await self._hanging[url].wait()
             if self.raises:
                 raise self.raises.pop()
+            if url in self.refuses:
+                return BROKEN
             return self.answers.pop(0) if self.answers else OK
         finally:
             self.at_work[url] -= 1

@@ -175,9 +175,10 @@ class SqlUnit(SqlJournal):
         return sorted(found, key=lambda job: (job.due_at, job.number))
 
     async def finish(self, job: Job) -> None:
-        # A number may be given again once its job is gone, the same subject with it never is.
+        # A number may be given again once its job is gone: to the next attempt for one.
         await self._rows(
-            "DELETE FROM jobs WHERE number = ? AND subject = ?", job.number, job.subject
+            "DELETE FROM jobs WHERE number = ? AND subject = ? AND due_at = ?",
+            *(job.number, job.subject, micros(job.due_at)),
         )
 
     async def next_due(self) -> datetime | None:

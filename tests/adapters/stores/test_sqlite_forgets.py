@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores import sql
+from sandbox_sim.adapters.stores import sql, sql_journal
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
 from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
 from tests.adapters.stores.test_contract_rollback import prepared
-from tests.records import NOW, SERVICE, after, callback, checkout, delivery, transaction
+from tests.records import NOW, SERVICE, after, callback, checkout, delivery, entry, transaction
 from tests.sqlite_files import count, opened, rows
 
 LIMIT = 3
@@ -30,9 +31,10 @@ def clock() -> VirtualClock:
 async def store(
     tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[SqliteStore]:
-    """A store that keeps three finished callbacks of a service, and three inbox messages."""
+    """A store that keeps three of whatever it keeps some of."""
     monkeypatch.setattr(sql, "KEPT_CALLBACKS", LIMIT)
     monkeypatch.setattr(sql, "KEPT_INBOX_MESSAGES", LIMIT)
+    monkeypatch.setattr(sql_journal, "KEPT_REQUESTS", LIMIT)
     async with opened(tmp_path / "state.sqlite3", clock) as store:
         yield store
 
@@ -162,6 +164,25 @@ async def test_an_inbox_keeps_its_newest_messages(store: SqliteStore) -> None:
 
     assert [message.body for message in messages] == ["9", "8", "7"]
     assert await count(store, "inbox") == LIMIT + 10
+
+
+async def test_the_journal_keeps_the_newest_of_each_service_and_counts_what_it_dropped(
+    store: SqliteStore, clock: VirtualClock
+) -> None:
+    for number in range(5):
+        made = [entry(f"{service} {number}", service_id=service) for service in (55, 56, None)]
+        await store.run(methodcaller("add_entries", made[: 3 if number else 2]))
+    for minutes in (1, 2, 3):
+        clock.move_to(after(minutes=minutes))
+        await store.run(methodcaller("next_due"))
+
+    found = await store.run(methodcaller("list_entries", Listing(SERVICE, limit=100)))
+    assert [each.id for each in found] == ["55 4", "55 3", "55 2"]
+    assert await count(store, "requests") == 3 * LIMIT
+    dropped = [
+        await store.run(methodcaller("dropped_entries", service)) for service in (55, 56, 57, None)
+    ]
+    assert dropped == [2, 2, 0, 5]
 
 
 async def test_what_was_posted_and_sent_is_never_forgotten(
