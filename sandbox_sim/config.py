@@ -21,9 +21,11 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    field_serializer,
     model_validator,
 )
 
+from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
@@ -67,8 +69,8 @@ def _public_url(value: str | None) -> str | None:
 
 
 def _store(value: str) -> str:
-    if value != "memory:" and not value.startswith("sqlite:"):
-        raise ValueError("must be memory: or sqlite:PATH")
+    if value != "memory:" and not value.startswith("sqlite:") and not is_postgres(value):
+        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
     return value
 
 
@@ -121,7 +123,8 @@ class Settings(BaseModel):
     store: Annotated[str, AfterValidator(_store)] = Field(
         "sqlite:",
         description="Where the state lives: sqlite:PATH (sqlite: alone is a file in your state "
-        "directory) or memory:, which forgets all when it stops.",
+        "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
+        "which several servers may share.",
     )
     durability: Literal["process", "power"] = Field(
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
@@ -209,6 +212,10 @@ class Settings(BaseModel):
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
     )
+
+    @field_serializer("store", when_used="json")
+    def _shown_store(self, store: str) -> str:
+        return masked(store)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":

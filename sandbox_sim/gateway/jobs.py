@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.deliveries import Deliveries
-from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.gateway.ports import Clock, Store, StoreError, Unit
 
 BATCH: Final = 100
 # A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
@@ -49,9 +49,12 @@ class Jobs:
                 self._wake.clear()
                 self._asleep_until = None
                 self._asleep_until = await self._next_due()
-            except Exception:
-                log.exception("the jobs could not be run; trying again in %s", PAUSE)
+            except Exception as error:
+                self._wake.clear()
                 self._asleep_until = self._clock.now() + PAUSE
+                why = "the jobs could not be run, trying again in %s: %s"
+                ours = not isinstance(error, StoreError)
+                log.log(logging.ERROR, why, PAUSE, error, exc_info=ours)
             await self._clock.wait(self._wake, self._asleep_until)
 
     async def run_due(self, now: datetime) -> Sequence[Job]:
@@ -59,8 +62,9 @@ class Jobs:
         async with self._one_at_a_time:
             try:
                 jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
-            except Exception:
-                log.exception("a job failed; trying each by itself")
+            except Exception as error:
+                if not isinstance(error, StoreError):
+                    log.exception("a job failed; trying each by itself")
                 jobs, afterwards = await self._one(now)
             for act in afterwards:
                 act()
@@ -79,7 +83,8 @@ class Jobs:
     async def advance(self, by: timedelta) -> Sequence[Job]:
         """Move the clock on, stopping at every due time on the way; returns what ran, in order.
 
-        Where it goes is kept first, so that a start after a crash on the way goes on from there.
+        Where it goes is kept first, so that a start after a crash on the way goes on from there;
+        and where it arrived last, because real time went on meanwhile: other servers follow then.
         """
         target = self._clock.now() + by
         shift = self._clock.shift + by
@@ -89,6 +94,8 @@ class Jobs:
             self._clock.move_to(max(due, self._clock.now()))
             ran.extend(await self.settle())
         self._clock.move_to(max(target, self._clock.now()))
+        arrived = self._clock.shift
+        await self._store.run(lambda unit: unit.save_clock_shift(arrived))
         return ran
 
     async def _batch(
@@ -109,8 +116,10 @@ class Jobs:
         try:
             return await self._store.run(lambda unit: self._batch(unit, now, 1))
         except Exception:
-            log.exception("putting the failing job off by %s", PUT_OFF)
-            return await self._store.run(lambda unit: _put_off(unit, now)), []
+            # Where the store is away, this raises too, and no job is to blame.
+            jobs = await self._store.run(lambda unit: _put_off(unit, now))
+            log.exception("the failing job was put off by %s", PUT_OFF)
+            return jobs, []
 
     async def _next_due(self) -> datetime | None:
         return await self._store.run(lambda unit: unit.next_due())

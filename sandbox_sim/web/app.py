@@ -47,6 +47,9 @@ def make_app(
 async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Failures under `/_sandbox` in the shape of the control API."""
     try:
+        # Nothing has such a name, and not every store can be asked for one.
+        if "\x00" in request.path:
+            raise web.HTTPNotFound
         return await handler(request)
     except (HttpProcessingError, web.RequestPayloadError):
         return control_error(400, "bad_request", "The body cannot be read as its headers say")

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 
+POSTGRES = "sandbox_sim.adapters.stores.postgres"
 SOON = 15  # seconds; a bound, reached only when something is broken
 
 
@@ -148,6 +149,21 @@ class TestItDoesNotStart:
         assert result.exit_code == 1
         expected = f"prot (from {file}): there is no such setting; did you mean port?\n"
         assert result.stderr == expected
+
+    def test_without_the_package_that_its_store_needs_and_says_how_to_get_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in [name for name in sys.modules if name.startswith(POSTGRES)]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "asyncpg", None)
+
+        result = in_process("serve", "--port", "0", "--store", "postgresql://me:s3same@db/gateway")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == (
+            "the store cannot be opened: postgresql://me:***@db/gateway: "
+            'asyncpg is needed: pip install "sandbox-sim[postgres]"\n'
+        )
 
     @pytest.mark.parametrize(
         "arguments",

@@ -297,6 +297,8 @@ class _MemoryUnit:
         kept = self._service(query.service_id).messages
         first = (query.page - 1) * query.limit
         if not query.filtered:
+            if first >= len(kept):
+                return [], len(kept)
             page = itertools.islice(reversed(kept.values()), first, first + query.limit)
             return list(page), len(kept)
         found = [message for message in reversed(kept.values()) if query.admits(message)]

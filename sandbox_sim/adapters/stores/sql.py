@@ -97,7 +97,7 @@ class SqlUnit(ABC):
     """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
-    LEASE: ClassVar[str]
+    LEASE: str
     PASSING_OVER: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
@@ -147,6 +147,7 @@ class SqlUnit(ABC):
         )
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
+        await self._lock("checkout", checkout_id)
         row = await self._row(_CHECKOUT, checkout_id)
         found = None if row is None else rows.to_checkout(row)
         return None if found is None or found.kept_until <= self._clock.now() else found
@@ -171,10 +172,13 @@ class SqlUnit(ABC):
             self.added = due_at
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        # Chosen in an expression of its own, because Postgres may run a subquery more than once,
+        # and then it would claim more than the limit.
         claim = (
-            f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM jobs "
-            "WHERE lease_until = 0 AND due_at <= ? ORDER BY due_at, number LIMIT ?"
-            f"{self.PASSING_OVER}) RETURNING {', '.join(rows.JOB)}"
+            "WITH due AS (SELECT number FROM jobs WHERE lease_until = 0 AND due_at <= ? "
+            f"ORDER BY due_at, number LIMIT ?{self.PASSING_OVER}) "
+            f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM due) "
+            f"RETURNING {', '.join(rows.JOB)}"
         )
         found = map(rows.to_job, await self._rows(claim, micros(now), limit))
         return sorted(found, key=lambda job: (job.due_at, job.number))
@@ -227,6 +231,8 @@ class SqlUnit(ABC):
         # Positions have no gaps, so any page is as near as the first.
         total = await self._last_position(query.service_id)
         newest = total - (query.page - 1) * query.limit
+        if newest <= 0:
+            return [], total
         page = await self._rows(
             _select(
                 rows.MESSAGE,
@@ -244,7 +250,7 @@ class SqlUnit(ABC):
             _select(
                 rows.MESSAGE, "messages", f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
             ),
-            *(*values, query.limit, (query.page - 1) * query.limit),
+            *(*values, query.limit, min((query.page - 1) * query.limit, _A_NUMBER_BEYOND_ALL)),
         )
         return [rows.to_message(row) for row in page], count[0] if count else 0
 
