@@ -14,6 +14,7 @@ from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import Schedule
 from sandbox_sim.domain.jobs import JobKind
@@ -22,13 +23,13 @@ from sandbox_sim.domain.outcomes import Sandbox
 from sandbox_sim.domain.ratelimit import RateLimit
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
-from sandbox_sim.gateway.deliveries import Deliveries
+from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.payments import Payments
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.settlement import Notices, Settlement
@@ -70,15 +71,18 @@ def build(
     """Wire a gateway; what is not given is the real thing."""
     settings = settings or Settings()
     clock = clock or SystemClock()
+    gate = AnswerGate()
+    if store is None:
+        store, own_ids = _store(settings, clock, gate)
+        ids = ids or own_ids
     ids = ids or RandomIds()
-    store = store or _store(settings, clock)
     http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
     accounts = Accounts(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
     )
     sandbox = _sandbox(settings)
-    deliveries = Deliveries(store, clock, sender or http_sender, _schedule(settings))
+    deliveries = Deliveries(store, clock, sender or http_sender, _schedule(settings), gate)
     notices = Notices(
         settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
     )
@@ -89,7 +93,7 @@ def build(
         clock,
         ids,
         accounts,
-        deliveries.gate,
+        gate,
         sandbox=sandbox,
         settle_delay=timedelta(milliseconds=settings.settle_delay_ms),
         auto_complete=timedelta(milliseconds=settings.card_auto_complete_ms),
@@ -124,7 +128,7 @@ def build(
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
         operations.by_path(),
-        deliveries.gate,
+        gate,
         ids,
         clock,
         journal,
@@ -185,13 +189,21 @@ def _schedule(settings: Settings) -> Schedule:
     )
 
 
-def _store(settings: Settings, clock: Clock) -> Store:
-    """The store that the setting names; what it needs is loaded only now."""
+def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Ids]:
+    """The store that the setting names, and ids fit for it; what it needs is loaded only now."""
     if settings.store.startswith("sqlite:"):
         from sandbox_sim.adapters.stores.sqlite import SqliteStore  # noqa: PLC0415
 
-        return SqliteStore(settings.sqlite_path, clock, settings.durability)
-    return MemoryStore(clock)
+        return SqliteStore(settings.sqlite_path, clock, settings.durability), RandomIds()
+    if is_postgres(settings.store):
+        try:
+            from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
+            raise StoreError(f"{masked(settings.store)}: {needed}") from None
+        store = PostgresStore(settings.store, clock, gate)
+        return store, RandomIds(network_numbers=store.network_numbers)
+    return MemoryStore(clock), RandomIds()
 
 
 async def _background(
@@ -206,8 +218,8 @@ async def _background(
     await store.open()
     try:
         shift = await store.run(lambda unit: unit.clock_shift())
-        if shift:
-            clock.move_to(clock.now() + shift)
+        if shift != clock.shift:
+            clock.move_to(clock.now() + (shift - clock.shift))
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield

@@ -20,9 +20,11 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    field_serializer,
     model_validator,
 )
 
+from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
@@ -85,8 +87,10 @@ def _callback_host(value: str) -> str:
 
 
 def _store(value: str) -> str:
-    if value != "memory:" and not value.startswith("sqlite:"):
-        raise ValueError("must be memory: or sqlite:PATH")
+    if is_postgres(value) or value == "memory:":
+        return value
+    if not value.startswith("sqlite:"):
+        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
     if "\x00" in value:
         raise ValueError("must not hold a NUL")
     try:
@@ -145,7 +149,8 @@ class Settings(BaseModel):
     store: Annotated[str, AfterValidator(_store)] = Field(
         "sqlite:",
         description="Where the state lives: sqlite:PATH (sqlite: alone is a file in your state "
-        "directory) or memory:, which forgets all when it stops.",
+        "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
+        "which several servers may share.",
     )
     durability: Literal["process", "power"] = Field(
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
@@ -245,6 +250,10 @@ class Settings(BaseModel):
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
     )
+
+    @field_serializer("store", when_used="json")
+    def _shown_store(self, store: str) -> str:
+        return masked(store)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":

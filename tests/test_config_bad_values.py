@@ -13,7 +13,10 @@ BAD: dict[str, tuple[str, str]] = {
     "port": ("65536", "must be less than or equal to 65535"),
     "base_path": ('"/a b"', "must be a path such as /gateway/v1"),
     "public_url": ('"gateway.example"', "must be an address such as https://gateway.example"),
-    "store": ('"mongodb:"', "must be memory: or sqlite:PATH"),
+    "store": (
+        '"mongodb:"',
+        "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE",
+    ),
     "durability": ('"none"', "must be 'process' or 'power'"),
     "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
     "log_format": ('"xml"', "must be 'text' or 'json'"),

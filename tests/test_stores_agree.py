@@ -1,13 +1,14 @@
 """Gateways that differ only in their store cannot be told apart, whatever is asked of them."""
 
 import asyncio
+import unittest
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from aiohttp import ClientSession, web
 from hypothesis import Phase, settings, strategies as st
@@ -30,6 +31,7 @@ from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import Unit
 from sandbox_sim.web.server import GatewayRunner
+from tests import postgres
 from tests.conftest import Sandbox, Seen
 from tests.fakes import FakeSender
 
@@ -39,6 +41,7 @@ T = TypeVar("T")
 STORES: Final[Mapping[str, Callable[[Path], str]]] = {
     "memory": lambda _folder: "memory:",
     "sqlite": lambda folder: f"sqlite:{folder / 'state.sqlite3'}",
+    "postgres": lambda _folder: postgres.empty_database(),
 }
 
 # Where files are written that need not outlast the test.
@@ -144,6 +147,8 @@ class Gateways(RuleBasedStateMachine):
     pages = Bundle("pages")
     batches = Bundle("batches")
 
+    stores: ClassVar[tuple[str, ...]] = ("memory", "sqlite")
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = TemporaryDirectory(dir=FAST)
@@ -166,8 +171,9 @@ class Gateways(RuleBasedStateMachine):
 
     async def _start(self, chosen: dict[str, str]) -> None:
         self.session = ClientSession()
-        for name, setting in STORES.items():
-            side = await self._started(name, setting(Path(self.folder.name)), chosen)
+        for name in self.stores:
+            store = STORES[name](Path(self.folder.name))
+            side = await self._started(name, store, chosen)
             self.sides.append(side)
 
     async def _started(self, name: str, store: str, chosen: dict[str, str]) -> Side:
@@ -404,12 +410,25 @@ def _told(answer: Any) -> Any:
     return answer
 
 
-Gateways.TestCase.settings = settings(
-    max_examples=30,
-    stateful_step_count=40,
-    deadline=None,
-    derandomize=True,
-    # Without `explain`, which would run a gateway a thousand times more.
-    phases=(Phase.generate, Phase.shrink),
-)
-TestGatewaysOnAnyStore = Gateways.TestCase
+class GatewaysOnPostgres(Gateways):
+    """Apart, so that only this one is skipped where no Postgres can run."""
+
+    stores = ("memory", "postgres")
+
+
+def held(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
+    """The machine as a test."""
+    test: type[unittest.TestCase] = machine.TestCase
+    test.settings = settings(  # type: ignore[attr-defined]
+        max_examples=examples,
+        stateful_step_count=40,
+        deadline=None,
+        derandomize=True,
+        # Without `explain`, which would run a gateway a thousand times more.
+        phases=(Phase.generate, Phase.shrink),
+    )
+    return test
+
+
+TestMemoryAndSqlite = held(Gateways, examples=30)
+TestMemoryAndPostgres = held(GatewaysOnPostgres, examples=8)

@@ -3,20 +3,27 @@
 import itertools
 import random
 import secrets
+from collections.abc import Iterator
 
 
 class RandomIds:
-    """Identifiers that start anywhere; with a `seed` they come out the same every time."""
+    """Identifiers that start anywhere; with a `seed` they come out the same every time.
 
-    def __init__(self, seed: int | None = None) -> None:
+    network_numbers: of eleven digits, where somebody else sees to it that they are unique.
+    """
+
+    def __init__(
+        self, seed: int | None = None, network_numbers: Iterator[int] | None = None
+    ) -> None:
         self._random = random.Random(seed)  # noqa: S311 -- nothing secret is made of it
-        self._transactions = itertools.count(self._random.randrange(10**10))
+        first = 10**10 + self._random.randrange(10**10)
+        self._transactions = network_numbers or itertools.count(first)
         self._requests = itertools.count(1)
         self._run = f"{self._random.getrandbits(32):08x}"
 
     def network_transaction_id(self) -> str:
-        """Eleven digits, one after another from a random start (D18)."""
-        return str(10**10 + next(self._transactions))
+        """Eleven digits, by default one after another from a random start (D18)."""
+        return str(next(self._transactions))
 
     def message_id(self) -> str:
         """Thirty-two hex digits."""

@@ -64,7 +64,10 @@ def main(context: click.Context, endpoint_url: str, as_json: bool) -> None:
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", help="Port to listen on; 0 picks a free one.")
 @config_option
-@click.option("--store", help="Where the state lives: sqlite:PATH or memory:.")
+@click.option(
+    "--store",
+    help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
+)
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
 @set_option

@@ -28,6 +28,11 @@ class AnswerGate:
 
     def __init__(self) -> None:
         self._held: dict[str, asyncio.Event | None] = {}
+        self._afterwards: dict[str, Callable[[], None]] = {}
+
+    def holds(self, network_transaction_id: str) -> bool:
+        """Whether its answer is still to be written, by this process."""
+        return network_transaction_id in self._held
 
     def hold(self, network_transaction_id: str) -> None:
         """From now on its callback waits."""
@@ -38,6 +43,16 @@ class AnswerGate:
         event = self._held.pop(network_transaction_id, None)
         if event is not None:
             event.set()
+        act = self._afterwards.pop(network_transaction_id, None)
+        if act is not None:
+            act()
+
+    def when_released(self, network_transaction_id: str, act: Callable[[], None]) -> None:
+        """Call `act` as soon as nothing holds the callback, which may be now."""
+        if network_transaction_id in self._held:
+            self._afterwards[network_transaction_id] = act
+        else:
+            act()
 
     async def passed(self, network_transaction_id: str) -> None:
         """Return once nothing holds the callback."""
@@ -59,9 +74,14 @@ class Deliveries:
     """Takes due callbacks, posts them, records what came of it and plans the next attempt."""
 
     def __init__(
-        self, store: Store, clock: Clock, sender: CallbackSender, schedule: Schedule
+        self,
+        store: Store,
+        clock: Clock,
+        sender: CallbackSender,
+        schedule: Schedule,
+        gate: AnswerGate | None = None,
     ) -> None:
-        self.gate = AnswerGate()
+        self.gate = gate or AnswerGate()
         self._store = store
         self._clock = clock
         self._sender = sender

@@ -55,6 +55,7 @@ class Jobs:
                 continue
             except Exception:
                 log.exception("the jobs could not be run; trying again in %s", PAUSE)
+                self._wake.clear()
                 self._asleep_until = self._clock.now() + PAUSE
             await self._clock.wait(self._wake, self._asleep_until)
 
@@ -63,10 +64,9 @@ class Jobs:
         async with self._one_at_a_time:
             try:
                 jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
-            except StoreError:
-                raise
-            except Exception:
-                log.exception("a job failed; trying each by itself")
+            except Exception as error:
+                if not isinstance(error, StoreError):
+                    log.exception("a job failed; trying each by itself")
                 jobs, afterwards = await self._one(now)
             for act in afterwards:
                 act()
@@ -85,7 +85,8 @@ class Jobs:
     async def advance(self, by: timedelta) -> Sequence[Job]:
         """Move the clock on, stopping at every due time on the way; returns what ran, in order.
 
-        Where it goes is kept first, so that a start after a crash on the way goes on from there.
+        Where it goes is kept first, so that a start after a crash on the way goes on from there;
+        and where it arrived last, because real time went on meanwhile: other servers follow then.
         """
         target = self._clock.now() + by
         shift = self._clock.shift + by
@@ -95,6 +96,8 @@ class Jobs:
             self._clock.move_to(max(due, self._clock.now()))
             ran.extend(await self.settle())
         self._clock.move_to(max(target, self._clock.now()))
+        arrived = self._clock.shift
+        await self._store.run(lambda unit: unit.save_clock_shift(arrived))
         return ran
 
     async def _batch(
@@ -114,9 +117,13 @@ class Jobs:
         """The next job alone; put off if it is the one that fails."""
         try:
             return await self._store.run(lambda unit: self._batch(unit, now, 1))
-        except Exception:
-            log.exception("putting the failing job off by %s", PUT_OFF)
-            return await self._store.run(lambda unit: _put_off(unit, now)), []
+        except Exception as error:
+            # Where the store is away, this raises too, and no job is to blame. One that is full
+            # may take as much; that passes as soon as there is room.
+            by = PAUSE if isinstance(error, StoreError) else PUT_OFF
+            jobs = await self._store.run(lambda unit: _put_off(unit, now, by))
+            log.exception("the failing job was put off by %s", by)
+            return jobs, []
 
     async def _next_due(self) -> datetime | None:
         return await self._store.run(lambda unit: unit.next_due())
@@ -126,9 +133,9 @@ class Jobs:
             self._wake.set()
 
 
-async def _put_off(unit: Unit, now: datetime) -> Sequence[Job]:
+async def _put_off(unit: Unit, now: datetime, by: timedelta) -> Sequence[Job]:
     jobs = await unit.claim_due(now, 1)
     for job in jobs:
         await unit.finish(job)
-        await unit.add_job(Job(now + PUT_OFF, job.kind, job.service_id, job.subject))
+        await unit.add_job(Job(now + by, job.kind, job.service_id, job.subject))
     return jobs

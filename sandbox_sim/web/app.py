@@ -54,6 +54,8 @@ def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
 @web.middleware
 async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Failures under `/_sandbox` in the shape of the control API."""
+    if "\x00" in request.path:  # nothing has such a name, and not every store can be asked for one
+        return _refusal(web.HTTPNotFound())
     try:
         return await handler(request)
     except BadInput as bad:
@@ -65,11 +67,7 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
     except web.HTTPException as failure:
         if failure.status < 400:
             raise
-        code = failure.reason.lower().replace(" ", "_")
-        answer = control_error(failure.status, code, failure.reason)
-        if isinstance(failure, web.HTTPMethodNotAllowed):
-            answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
-        return answer
+        return _refusal(failure)
     except Exception as fault:
         if is_goodbye(fault, request):
             raise
@@ -77,3 +75,12 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         if request.writer.output_size > 0:
             raise ConnectionError("an answer was begun already") from None
         return control_error(500, "internal_error", "A fault of the server; its log says which")
+
+
+def _refusal(failure: web.HTTPException) -> web.Response:
+    """What aiohttp refused, in our shape."""
+    code = failure.reason.lower().replace(" ", "_")
+    answer = control_error(failure.status, code, failure.reason)
+    if isinstance(failure, web.HTTPMethodNotAllowed):
+        answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
+    return answer

@@ -101,6 +101,18 @@ class TestShow:
         assert "shop" in result.output
         assert "***" in result.output
 
+    @pytest.mark.parametrize("form", [("--json",), ()])
+    def test_the_password_of_a_database_is_masked(self, form: tuple[str, ...]) -> None:
+        store = "postgresql://gateway:s3same@db.internal/sandbox?sslmode=require&password=0pen"
+
+        result = run(*form, "config", "show", "--set", f"store={store}")
+
+        assert "postgresql://gateway:***@db.internal/sandbox?sslmode=require&password=***" in (
+            result.output
+        )
+        assert "s3same" not in result.output
+        assert "0pen" not in result.output
+
     def test_bad_settings_are_not_shown(self) -> None:
         result = run("config", "show", "--set", "prot=1")
 

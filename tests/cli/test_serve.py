@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import socket
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from tests.cli.processes import SOON, end, ended, first_line, running
+
+POSTGRES = "sandbox_sim.adapters.stores.postgres"
 
 
 def in_process(*arguments: object) -> Result:
@@ -101,6 +104,21 @@ class TestItDoesNotStart:
         assert result.exit_code == 1
         expected = f"prot (from {file}): there is no such setting; did you mean port?\n"
         assert result.stderr == expected
+
+    def test_without_the_package_that_its_store_needs_and_says_how_to_get_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in [name for name in sys.modules if name.startswith(POSTGRES)]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "asyncpg", None)
+
+        result = in_process("serve", "--port", "0", "--store", "postgresql://me:s3same@db/gateway")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == (
+            "the store cannot be opened: postgresql://me:***@db/gateway: "
+            'asyncpg is needed: pip install "sandbox-sim[postgres]"\n'
+        )
 
     @pytest.mark.parametrize(
         "arguments",

@@ -13,14 +13,17 @@ from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.deliveries import Deliveries
 from sandbox_sim.gateway.jobs import Handler, Jobs
-from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.fakes import FailingStore, FakeSender, WatchedClock
 from tests.records import NOW, SERVICE, callback, job, posting
 
 
 @dataclass
 class Works:
-    """Everything that runs jobs. `broken` are the subjects whose job raises."""
+    """Everything that runs jobs.
+
+    broken, refused: the subjects whose job raises, and those that the store cannot save.
+    """
 
     clock: WatchedClock
     store: FailingStore
@@ -28,6 +31,7 @@ class Works:
     deliveries: Deliveries
     jobs: Jobs
     broken: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
     tried: list[tuple[str, datetime]] = field(default_factory=list)
 
     async def note(self, unit: Unit, job: Job, now: datetime) -> None:
@@ -36,6 +40,8 @@ class Works:
         await unit.post(posting("1", subject=job.subject, at=now))
         if job.subject in self.broken:
             raise ValueError(job.subject)
+        if job.subject in self.refused:
+            raise StoreError(job.subject)
 
     async def promise(self, *subjects: str, due_at: datetime = NOW) -> None:
         """Add jobs that `note` handles."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sandbox_sim.domain.callbacks import Answer, Delivery
+from sandbox_sim.gateway.deliveries import AnswerGate
 from tests.fakes import BROKEN, OK, SILENT
 from tests.gateway.conftest import SCHEDULE, Works, to
 from tests.records import NOW, after, callback
@@ -250,3 +251,20 @@ class TestWhatMayNotHappen:
 
         delivered = [s for s in (await works.states()).values() if s is Delivery.DELIVERED]
         assert len(delivered) >= 40 - 32
+
+
+@pytest.mark.decision("D16")
+class TestAnswerGate:
+    def test_whoever_waits_for_the_answer_is_told_when_it_is_out(self) -> None:
+        gate, told = AnswerGate(), list[str]()
+        gate.hold("1")
+        assert gate.holds("1")
+        gate.when_released("1", lambda: told.append("1"))
+        gate.when_released("2", lambda: told.append("2"))
+        assert told == ["2"], "nothing holds it"
+
+        gate.release("1")
+        gate.release("1")
+
+        assert told == ["2", "1"]
+        assert not gate.holds("1")

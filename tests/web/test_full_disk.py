@@ -118,7 +118,7 @@ async def test_what_falls_due_meanwhile_waits_for_room(
     assert (await sandbox.status("T0")).data["status"] == "002"
 
     await free_disk(sandbox.gateway.store)
-    await sandbox.advance(seconds=0)
+    await sandbox.advance(seconds=1)
 
     told = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
     assert sorted(told) == sorted(acknowledged)

@@ -252,3 +252,12 @@ class TestWaiting:
         answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 0}')
 
         assert_error(answer, 408, "0 of 1 came within 0 s")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    "path", ["inbox/a%00b", "inbox/a%00b/messages", "pay/%00", "%00", "inbox/%00%00/x"]
+)
+async def test_nothing_has_a_name_with_a_nul(sandbox: Sandbox, method: str, path: str) -> None:
+    """Not every store can be asked for one."""
+    assert_error(await ask(sandbox, method, f"/_sandbox/{path}", BODY), 404)

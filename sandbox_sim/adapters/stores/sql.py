@@ -91,7 +91,7 @@ class SqlUnit(SqlJournal):
     """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
-    LEASE: ClassVar[str]
+    LEASE: str
     PASSING_OVER: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
@@ -125,6 +125,7 @@ class SqlUnit(SqlJournal):
         )
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
+        await self._lock("checkout", checkout_id)
         row = await self._row(_CHECKOUT, checkout_id)
         found = None if row is None else rows.to_checkout(row)
         return None if found is None or found.kept_until <= self._clock.now() else found
@@ -166,10 +167,13 @@ class SqlUnit(SqlJournal):
             self.added = due_at
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        # Chosen in an expression of its own, because Postgres may run a subquery more than once,
+        # and then it would claim more than the limit.
         claim = (
-            f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM jobs "
-            "WHERE lease_until = 0 AND due_at <= ? ORDER BY due_at, number LIMIT ?"
-            f"{self.PASSING_OVER}) RETURNING {', '.join(rows.JOB)}"
+            "WITH due AS (SELECT number FROM jobs WHERE lease_until = 0 AND due_at <= ? "
+            f"ORDER BY due_at, number LIMIT ?{self.PASSING_OVER}) "
+            f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM due) "
+            f"RETURNING {', '.join(rows.JOB)}"
         )
         found = map(rows.to_job, await self._rows(claim, micros(now), limit))
         return sorted(found, key=lambda job: (job.due_at, job.number))

@@ -254,6 +254,8 @@ class SqliteStore:
             return StoreError(f"{self._path}: {_reason(error)}")
         if isinstance(error, OSError):
             return StoreError(f"{self._path}: {error.strerror}")
+        if isinstance(error, UnicodeEncodeError):
+            return StoreError(f"{self._path}: it cannot hold one of the values")
         if isinstance(error, StoreError):
             return StoreError(f"{self._path}: {error}")
         return error

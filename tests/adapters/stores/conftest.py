@@ -1,16 +1,25 @@
 """The stores that the contract is held against. A new store is one more line in `STORES`."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.ports import Clock, Store
+from tests import postgres
+from tests.records import NOW
+
+if TYPE_CHECKING:  # asyncpg may be missing
+    from sandbox_sim.adapters.stores.postgres import PostgresStore
 
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[Store]]
 
@@ -25,13 +34,29 @@ async def _sqlite(clock: Clock) -> AsyncIterator[Store]:
     with TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "state.sqlite3", clock)
         await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
+async def _postgres(clock: Clock) -> AsyncIterator[Store]:
+    url = postgres.empty_database()  # which ends the test where there is none
+    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore(url, clock)
+    await store.open()
+    try:
         yield store
+    finally:
         await store.close()
 
 
 STORES: dict[str, OpenStore] = {
     "memory": _memory,
     "sqlite": _sqlite,
+    "postgres": _postgres,
 }
 
 
@@ -51,3 +76,62 @@ async def store(open_store: OpenStore, clock: VirtualClock) -> AsyncIterator[Sto
     """An empty store of the kind under test, on a clock that stands still."""
     async with open_store(clock) as store:
         yield store
+
+
+OpenPostgres = Callable[..., Awaitable["PostgresStore"]]
+
+
+@pytest.fixture
+def url() -> str:
+    """An empty Postgres database."""
+    return postgres.empty_database()
+
+
+@pytest.fixture
+async def open_postgres(
+    url: str, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[OpenPostgres]:
+    """Opens one more store on the same database, closed at the end.
+
+    Its lease is so long that after the first beat, which is over then, there is no other.
+    """
+    from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+
+    monkeypatch.setattr(postgres_line, "_PAUSE_S", 0.05)
+
+    async with AsyncExitStack() as stack:
+
+        async def opened(**options: Any) -> PostgresStore:
+            defaults = {"url": url, "clock": clock, "lease": timedelta(hours=1)}
+            store = PostgresStore(**{**defaults, **options})
+            stack.push_async_callback(store.close)
+            await store.open()
+            await eventually(lambda: store._tidying is not None and store._tidying.done())
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+async def one(open_postgres: OpenPostgres) -> "PostgresStore":
+    return await open_postgres()
+
+
+@pytest.fixture
+async def other(open_postgres: OpenPostgres) -> "PostgresStore":
+    return await open_postgres()
+
+
+async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job]:
+    return list(await store.run(lambda unit: unit.claim_due(now, limit)))
+
+
+async def eventually(condition: Callable[[], bool | Awaitable[bool]]) -> None:
+    """Return as soon as the condition holds; the bound is for what is broken."""
+    async with asyncio.timeout(20):
+        while True:
+            found = condition()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.01)

@@ -1,0 +1,261 @@
+"""State in a Postgres database: servers that share one act as one gateway.
+
+A unit of work is one transaction on one of a few connections. It is READ COMMITTED, and what reads
+in order to decide first takes a lock on what it reads, so that the next one with the same key sees
+what this one wrote. A job is claimed for a time, its lease; a server that lives extends the leases
+of what it works on, and those of one that died run out, so that another does its work.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, TypeVar
+
+import asyncpg
+
+from sandbox_sim.adapters.stores.postgres_connection import (
+    BROKEN,
+    PATIENCE_S,
+    Borrowed,
+    Pool,
+    connect,
+    in_words,
+    open_pool,
+)
+from sandbox_sim.adapters.stores.postgres_line import Line
+from sandbox_sim.adapters.stores.postgres_schema import migrate
+from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
+from sandbox_sim.adapters.stores.postgres_url import masked
+from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.ports import Clock, StoreError, Unit
+
+T = TypeVar("T")
+
+LEASE: Final = timedelta(seconds=15)
+# How often a unit is tried that gets into the way of another.
+_TRIES: Final = 6
+_AGAIN: Final = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.InvalidCachedStatementError,
+)
+# Seconds that units of work in hand may still take when we close.
+_CLOSING_S: Final = 2.0
+_FORGET_EVERY: Final = timedelta(minutes=1)
+# Network transaction ids have eleven digits, and the first is no 0 (D18).
+_FIRST_NUMBER: Final = 10**10
+_NUMBERS: Final = 9 * 10**10
+_IN_A_BLOCK: Final = 10**6
+
+log = logging.getLogger("sandbox_sim.store")
+
+
+class PostgresStore:
+    """The `Store` of several servers behind a balancer.
+
+    gate: a job that falls due at once is claimed by nobody while it holds the transaction, so
+    that another server sends no callback before the answer is written (D16).
+    lease: how long a job stays claimed without a sign of life.
+    """
+
+    def __init__(
+        self, url: str, clock: Clock, gate: AnswerGate | None = None, lease: timedelta = LEASE
+    ) -> None:
+        self.network_numbers = NetworkNumbers()
+        self._url = url
+        self._clock = clock
+        self._gate = gate or AnswerGate()
+        self._lease = lease
+        self._pool: Pool | None = None
+        self._line = Line(
+            lambda: connect(url),
+            clock,
+            lease,
+            on_job=self._on_job,
+            on_shift=self._on_shift,
+            on_beat=self._on_beat,
+        )
+        self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
+        self._shift = timedelta()
+        self._forget_at: datetime | None = None
+        self._tidying: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect and bring the tables up to date; `StoreError` says why that cannot be."""
+        try:
+            self._pool = await open_pool(self._url)
+            async with self._pool.acquire() as connection:
+                await migrate(connection)
+            await self._line.open()
+            self._shift = await self._run(lambda unit: unit.shift_at_open())
+            self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
+        except BaseException as error:
+            await self.close()
+            raise self._in_words(error) from None
+
+    async def close(self) -> None:
+        """Finish what was asked for, give back what is claimed, and disconnect."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        if self._tidying is not None:
+            self._tidying.cancel()
+        closing = asyncio.create_task(_close(pool))
+        await asyncio.wait({closing}, timeout=_CLOSING_S)
+        if not closing.done():
+            closing.cancel()
+            await asyncio.wait({closing}, timeout=_CLOSING_S)
+        await self._line.close()
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit of this server has written something."""
+        self._watchers.append(notice)
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        """Call `notice` with its due time whenever a job was added, by any server."""
+        self._notice = notice
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Do `work` in a transaction of its own; returns when that is committed.
+
+        It may be called more than once, where others were in the way.
+        """
+        return await self._run(work)
+
+    async def _run(self, work: Callable[[PostgresUnit], Awaitable[T]]) -> T:
+        try:
+            for tries in range(_TRIES - 1):
+                with contextlib.suppress(*_AGAIN):
+                    return await self._once(work, tries)
+            return await self._once(work, _TRIES - 1)
+        except (*BROKEN, StoreError) as error:
+            raise self._in_words(error) from error
+
+    async def _once(self, work: Callable[[PostgresUnit], Awaitable[T]], tries: int) -> T:
+        pool = self._pool
+        if pool is None:
+            raise StoreError("the store is closed")
+        connection = await pool.acquire(timeout=PATIENCE_S)
+        try:
+            unit = PostgresUnit(
+                connection,
+                self._clock,
+                self._gate,
+                self._line.claims,
+                self._lease,
+                name=self._line.name,
+                tries=tries,
+            )
+            result = await work(unit)
+            await unit.commit()
+        except BaseException as error:
+            await _undo(connection, error)
+            raise
+        else:
+            self._committed(unit)
+            return result
+        finally:
+            with contextlib.suppress(*BROKEN):
+                await pool.release(connection)
+
+    def _committed(self, unit: PostgresUnit) -> None:
+        """Let all know what came of a unit of work."""
+        self._line.claims |= unit.claimed | set(unit.held.values())
+        self._line.claims -= unit.finished
+        for network_id, number in unit.held.items():
+            self._gate.when_released(network_id, partial(self._line.let_go, number))
+        for notice in self._watchers if unit.wrote else ():
+            notice()
+        if unit.added is not None:
+            self._on_job(unit.added)
+            self._line.tell_job(unit.added)
+        if unit.shift is not None:
+            self._shift = unit.shift
+
+    def _on_job(self, due_at: datetime) -> None:
+        if self._notice is not None:
+            self._notice(due_at)
+
+    def _on_shift(self, shift: timedelta) -> None:
+        """Follow whoever moved the clock; what we moved ourselves we know."""
+        if shift != self._shift:
+            self._shift = shift
+            self._clock.move_to(self._clock.now() + (shift - self._clock.shift))
+
+    def _on_beat(self) -> None:
+        if self._tidying is None or self._tidying.done():
+            self._tidying = asyncio.create_task(self._tidy())
+
+    async def _tidy(self) -> None:
+        """What is done now and then: forget what is over, and have ids in store."""
+        try:
+            if self.network_numbers.low:
+                self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
+            now = self._clock.now()
+            if self._forget_at is None or now >= self._forget_at:
+                self._forget_at = now + _FORGET_EVERY
+                await self._run(lambda unit: unit.forget(now))
+        except StoreError as error:
+            log.warning("what is over could not be forgotten: %s", error)
+
+    def _in_words(self, error: BaseException) -> BaseException:
+        """What went wrong with Postgres, as a sentence; any other error as it is."""
+        if isinstance(error, BROKEN):
+            return StoreError(f"{masked(self._url)}: {in_words(error)}")
+        if isinstance(error, StoreError):
+            return StoreError(f"{masked(self._url)}: {error}")
+        return error
+
+
+class NetworkNumbers:
+    """An iterator of numbers that no other server of the gateway gives, from blocks of them."""
+
+    def __init__(self) -> None:
+        self._blocks: deque[Iterator[int]] = deque()
+        self._left = 0
+
+    @property
+    def low(self) -> bool:
+        """Whether it is time for another block."""
+        return self._left < _IN_A_BLOCK // 2
+
+    def add(self, block: int) -> None:
+        """From now on the numbers of this block are ours."""
+        first = _FIRST_NUMBER + block * _IN_A_BLOCK % _NUMBERS
+        self._blocks.append(iter(range(first, first + _IN_A_BLOCK)))
+        self._left += _IN_A_BLOCK
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        while self._blocks:
+            for number in self._blocks[0]:
+                self._left -= 1
+                return number
+            self._blocks.popleft()
+        raise StoreError("no network transaction ids are left until the store is back")
+
+
+async def _close(pool: Pool) -> None:
+    with contextlib.suppress(*BROKEN):
+        await pool.close()
+
+
+async def _undo(connection: Borrowed, error: BaseException) -> None:
+    """Leave nothing of a unit of work that failed; if that takes long, give the connection up."""
+    with contextlib.suppress(*BROKEN):  # a connection that is closed can do nothing
+        if connection.is_in_transaction():
+            try:
+                if isinstance(error, asyncio.CancelledError):
+                    connection.terminate()
+                else:
+                    await connection.execute("ROLLBACK", timeout=PATIENCE_S)
+            except BROKEN:
+                connection.terminate()

@@ -1,0 +1,178 @@
+"""One unit of work in Postgres: a transaction, begun by its first statement."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from hashlib import blake2b
+from typing import Final, cast
+
+from sandbox_sim.adapters.stores.postgres_connection import Borrowed
+from sandbox_sim.adapters.stores.postgres_line import CLOCK, NOW
+from sandbox_sim.adapters.stores.rows import Row, micros
+from sandbox_sim.adapters.stores.sql import SqlUnit
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.ports import Clock, StoreError
+
+# A job that falls due this soon might be done elsewhere before the answer is written (D16).
+_SOON: Final = timedelta(milliseconds=500)
+_ADD_HELD_JOB: Final = (
+    "INSERT INTO jobs (due_at, kind, service_id, subject, lease_until) "
+    "VALUES (?, ?, ?, ?, {lease}) RETURNING number"
+)
+_NEXT_BLOCK: Final = (
+    "UPDATE gateway SET network_blocks = network_blocks + 1 RETURNING network_blocks - 1"
+)
+_MICROSECOND: Final = timedelta(microseconds=1)
+# Forgetting may take longer than any request would wait, in seconds.
+_FORGETTING_S: Final = 300.0
+
+
+class JobLost(Exception):
+    """A claimed job is ours no more: another server took it over, or it was done already."""
+
+
+class PostgresUnit(SqlUnit):
+    """What it did is of use only when it is committed.
+
+    gate: holds transactions whose answer is not written. claims: the jobs of this server by number.
+    name: of this server on the line. tries: how often the same work was tried before.
+    """
+
+    PASSING_OVER = " FOR UPDATE SKIP LOCKED"
+
+    def __init__(
+        self,
+        connection: Borrowed,
+        clock: Clock,
+        gate: AnswerGate,
+        claims: set[int],
+        lease: timedelta,
+        *,
+        name: int,
+        tries: int,
+    ) -> None:
+        super().__init__(clock)
+        self.LEASE = f"{NOW} + {lease // _MICROSECOND}"
+        self.claimed: set[int] = set()
+        self.finished: set[int] = set()
+        self.held: dict[str, int] = {}
+        self.shift: timedelta | None = None
+        self.wrote = False
+        self._connection = connection
+        self._gate = gate
+        self._claims = claims
+        self._name = name
+        self._tries = tries
+        self._begun = False
+        self._locked: set[int] = set()
+        self._timeout: float | None = None
+
+    async def commit(self) -> None:
+        """Save it all, or raise."""
+        if self._begun and await self._connection.execute("COMMIT") != "COMMIT":
+            raise StoreError("the unit of work was rolled back")
+
+    async def _begin(self, *statements: str) -> None:
+        """Run statements without values; the first ones come together with the beginning."""
+        if not self._begun:
+            self._begun = True
+            statements = ("BEGIN", *statements)
+        if statements:
+            await self._connection.execute("; ".join(statements))
+
+    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
+        await self._begin()
+        self.wrote = self.wrote or not statement.startswith("SELECT")
+        found = await self._connection.fetch(_numbered(statement), *values, timeout=self._timeout)
+        # asyncpg's records are read like tuples, and only in name no sequences.
+        return cast("Sequence[Row]", found)
+
+    async def _each(self, statement: str, values: Iterable[Row]) -> None:
+        await self._begin()
+        self.wrote = True
+        await self._connection.executemany(_numbered(statement), values)
+
+    async def _lock(self, *key: object) -> None:
+        number = _lock_number(key)
+        if number not in self._locked:
+            self._locked.add(number)
+            await self._begin(f"SELECT pg_advisory_xact_lock({number})")
+
+    async def add_job(self, job: Job) -> None:
+        soon = job.due_at - self._clock.now() < _SOON
+        if not soon or not self._gate.holds(job.subject):
+            await super().add_job(job)
+            return
+        statement = _ADD_HELD_JOB.format(lease=self.LEASE)
+        values = micros(job.due_at), job.kind.value, job.service_id, job.subject
+        ((number,),) = await self._rows(statement, *values)
+        self.held[job.subject] = number
+
+    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        """As the contract says; of work that stood in the way of others, less at a time.
+
+        Jobs move accounts, and a batch holds what its jobs have moved. Two batches that wait for
+        one another are found out by Postgres after a second; a batch gives up long before that,
+        and comes again with fewer jobs, down to a single one, which holds one account at most.
+        """
+        jobs = await super().claim_due(now, max(min(limit, 1), limit >> (2 * self._tries)))
+        self.claimed.update(job.number for job in jobs)
+        if len(jobs) > 1:
+            await self._begin("SET LOCAL lock_timeout = '100ms'")
+        return jobs
+
+    async def finish(self, job: Job) -> None:
+        gone = await self._rows("DELETE FROM jobs WHERE number = ? RETURNING number", job.number)
+        if not gone and job.number in self._claims:
+            self._claims.discard(job.number)
+            raise JobLost(f"job {job.number} was taken over by another server, or done already")
+        self.finished.add(job.number)
+
+    async def save_clock_shift(self, shift: timedelta) -> None:
+        """Others follow when we have arrived: on the way we stop at each due time."""
+        await super().save_clock_shift(shift)
+        self.shift = shift
+        if shift == self._clock.shift:
+            await self._tell_shift(shift)
+
+    async def shift_at_open(self) -> timedelta:
+        """The shift of the clock; whoever was to tell the others may have died on the way."""
+        shift = await self.clock_shift()
+        ((told,),) = await self._rows("SELECT shift_told FROM gateway")
+        if told != shift // _MICROSECOND:
+            await self._tell_shift(shift)
+        return shift
+
+    async def _tell_shift(self, shift: timedelta) -> None:
+        told = shift // _MICROSECOND
+        await self._rows("UPDATE gateway SET shift_told = ?", told)
+        await self._rows("SELECT pg_notify(?, ?)", CLOCK, f"{self._name} {told}")
+
+    async def forget(self, now: datetime) -> None:
+        """One server at a time does it for all."""
+        lock = f"SELECT pg_try_advisory_xact_lock({_lock_number(('forget',))})"
+        ((alone,),) = await self._rows(lock)
+        if alone:
+            self._timeout = _FORGETTING_S
+            await super().forget(now)
+            self.wrote = False  # nothing that anybody waits for
+
+    async def next_block(self) -> int:
+        """The number of a block of network transaction ids that nobody else has."""
+        ((number,),) = await self._rows(_NEXT_BLOCK)
+        self.wrote = False  # nothing that anybody waits for
+        return int(number)
+
+
+@cache
+def _numbered(statement: str) -> str:
+    """The statement with `$1`, `$2` and so on for its `?`."""
+    first, *rest = statement.split("?")
+    return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
+
+
+def _lock_number(key: tuple[object, ...]) -> int:
+    """What an advisory lock is named by: a number of 64 bits."""
+    digest = blake2b(repr(key).encode(), digest_size=8, person=b"sandbox_sim")
+    return int.from_bytes(digest.digest(), "big", signed=True)

@@ -1,0 +1,186 @@
+"""What is Postgres's own: several stores on one database act as one."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from functools import partial
+from itertools import chain, pairwise
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.domain.ledger import Account
+from sandbox_sim.domain.sms import HistoryQuery
+from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.gateway.ports import Store, StoreError, Unit
+from tests import postgres
+from tests.adapters.stores.conftest import OpenPostgres, claim
+from tests.records import NOW, SERVICE, job, message, posting, transaction
+
+
+class TestTogether:
+    async def test_two_that_start_at_once_make_the_tables_once(
+        self, open_postgres: OpenPostgres, url: str
+    ) -> None:
+        await postgres.execute(url, "DROP SCHEMA IF EXISTS sandbox_sim CASCADE")
+
+        stores: list[Store] = list(await asyncio.gather(*(open_postgres() for _ in range(4))))
+
+        await stores[0].run(lambda unit: unit.add_transaction(transaction()))
+        for store in stores:
+            found = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+            assert found == transaction()
+
+    async def test_a_job_is_claimed_by_one_of_them(self, one: Store, other: Store) -> None:
+        async def promise(unit: Unit) -> None:
+            for number in range(200):
+                await unit.add_job(job(str(number)))
+
+        async def worker(store: Store) -> list[str]:
+            found: list[str] = []
+            while claimed := await claim(store, 7):
+                assert len(claimed) <= 7
+                found += [each.subject for each in claimed]
+            return found
+
+        await one.run(promise)
+        found = await asyncio.gather(*(worker(store) for store in (one, other) * 4))
+
+        assert sorted(chain(*found)) == sorted(map(str, range(200)))
+        assert any(found[::2]), "one of them had nothing to do"
+        assert any(found[1::2]), "one of them had nothing to do"
+
+    @pytest.mark.spec("sandbox.10")
+    async def test_an_account_is_never_overdrawn(self, one: Store, other: Store) -> None:
+        accounts = Accounts(sms_initial_units=30)
+
+        def charge(unit: Unit) -> Awaitable[int | None]:
+            return accounts.charge(unit, SERVICE, 1, "M1", NOW)
+
+        left = await asyncio.gather(*(store.run(charge) for store in (one, other) * 25))
+
+        assert Counter(left) == Counter([*[None] * 20, *range(30)])
+        balance = await other.run(lambda unit: unit.balance(SERVICE, Account.SMS))
+        postings = await one.run(lambda unit: unit.postings(SERVICE))
+        assert balance is not None
+        assert balance.amount == sum(posting.amount for posting in postings) == 0
+        assert [each.reason for each in postings].count("opening") == 1
+
+    @pytest.mark.decision("D14")
+    async def test_of_equal_transaction_ids_one_is_the_first(
+        self, one: Store, other: Store
+    ) -> None:
+        async def submit(unit: Unit, number: int) -> bool:
+            if await unit.transaction(SERVICE, "T1") is not None:
+                return False
+            await unit.add_transaction(transaction(f"{number:011d}"))
+            return True
+
+        added = await asyncio.gather(
+            *(
+                store.run(partial(submit, number=number))
+                for number, store in enumerate((one, other) * 10)
+            )
+        )
+
+        assert Counter(added) == {True: 1, False: 19}
+
+    @pytest.mark.decision("D26")
+    async def test_messages_keep_an_order_without_gaps(self, one: Store, other: Store) -> None:
+        sends = [
+            [message(f"M{number}-{place}", batch_id=f"B{number}") for place in range(3)]
+            for number in range(20)
+        ]
+        await asyncio.gather(
+            *(
+                store.run(methodcaller("add_messages", send))
+                for store, send in zip((one, other) * 10, sends, strict=True)
+            )
+        )
+
+        page, total = await one.run(lambda unit: unit.history(HistoryQuery(SERVICE, limit=60)))
+
+        assert (len(page), total) == (60, 60)
+        batches = [found.batch_id for found in page]
+        assert all(batches.count(batch) == 3 for batch in batches)
+        assert sum(a != b for a, b in pairwise(batches)) == 19
+
+    @pytest.mark.decision("D18")
+    async def test_no_two_give_the_same_network_transaction_id(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        stores = [await open_postgres() for _ in range(3)]
+
+        found = [str(next(store.network_numbers)) for store in stores for _ in range(1000)]
+
+        assert len(set(found)) == 3000
+        assert {len(number) for number in found} == {11}
+
+
+class TestInOneAnothersWay:
+    async def test_a_deadlock_is_done_again(self, one: Store, other: Store) -> None:
+        """Each has what the other wants next; Postgres notices, and lets one go first."""
+        has_first = {55: asyncio.Event(), 56: asyncio.Event()}
+        tries: list[int] = []
+
+        async def work(unit: Unit, first: int, second: int) -> None:
+            tries.append(first)
+            await unit.balance(first, Account.SMS)
+            has_first[first].set()
+            await has_first[second].wait()
+            await unit.balance(second, Account.SMS)
+            await unit.post(posting("1", service_id=first))
+
+        await asyncio.gather(
+            one.run(partial(work, first=55, second=56)),
+            other.run(partial(work, first=56, second=55)),
+        )
+
+        assert len(tries) == 3
+        for service_id in (55, 56):
+            assert len(await one.run(methodcaller("postings", service_id))) == 1
+
+    async def test_a_batch_that_waits_for_an_account_comes_again_with_less(
+        self, one: Store, other: Store
+    ) -> None:
+        for number in range(20):
+            await one.run(methodcaller("add_job", job(str(number))))
+        held, enough = asyncio.Event(), asyncio.Event()
+        sizes: list[int] = []
+
+        async def hold(unit: Unit) -> None:
+            await unit.balance(SERVICE, Account.SMS)
+            held.set()
+            await enough.wait()
+
+        async def batch(unit: Unit) -> None:
+            jobs = await unit.claim_due(NOW, 16)
+            sizes.append(len(jobs))
+            if len(jobs) == 1:
+                enough.set()
+            await unit.balance(SERVICE, Account.SMS)
+            for each in jobs:
+                await unit.finish(each)
+
+        holding = asyncio.create_task(one.run(hold))
+        await held.wait()
+        await other.run(batch)
+        await holding
+
+        assert sizes == [16, 4, 1]
+        assert len(await claim(one)) == 19
+
+    async def test_a_unit_that_swallows_what_went_wrong_is_not_taken_for_saved(
+        self, one: Store
+    ) -> None:
+        async def work(unit: Unit) -> str:
+            await unit.add_transaction(transaction())
+            try:
+                await unit.add_transaction(transaction())
+            except Exception:  # as careless as can be
+                return "saved"
+            return "both"
+
+        with pytest.raises(StoreError, match="rolled back"):
+            await one.run(work)
+        assert await one.run(lambda unit: unit.transaction(SERVICE, "T1")) is None

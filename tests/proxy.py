@@ -1,0 +1,116 @@
+"""A way to Postgres that can be cut, frozen, or broken at the very commit."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Literal
+from urllib.parse import urlsplit
+
+from tests.postgres import address
+
+LOST = (ConnectionError, asyncio.IncompleteReadError)
+
+
+class Proxy:
+    """Stands before the server of `target`; `url` leads through it to the same database.
+
+    lose: what gets lost of the next commit: the question, so that nothing is saved, or the answer.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.lose: Literal["question", "answer"] | None = None
+        self._target = address(target)
+        self._parts = urlsplit(target)
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+
+    @property
+    def url(self) -> str:
+        user, at, _ = self._parts.netloc.rpartition("@")
+        netloc = f"{user}{at}127.0.0.1:{self._port}"
+        return self._parts._replace(netloc=netloc, query="").geturl()
+
+    async def open(self) -> None:
+        """Let connections through, at the same port as before."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Nobody is there any more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self._abort()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def freeze(self) -> None:
+        """What is sent from now on arrives nowhere, and nothing tells."""
+        self._flowing.clear()
+
+    def thaw(self) -> None:
+        self._flowing.set()
+
+    def _abort(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._writers.add(writer)
+        with suppress(OSError):
+            if isinstance(self._target, str):
+                inner_reader, inner = await asyncio.open_unix_connection(self._target)
+            else:
+                inner_reader, inner = await asyncio.open_connection(*self._target)
+            self._writers.add(inner)
+            answers = asyncio.create_task(self._answers(inner_reader, writer))
+            try:
+                await self._questions(reader, inner)
+            finally:
+                for each in (inner, writer):
+                    each.transport.abort()
+                await answers
+                self._writers.discard(inner)
+        writer.transport.abort()
+        self._writers.discard(writer)
+
+    async def _questions(self, reader: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        with suppress(*LOST):
+            while data := await reader.read(65536):
+                await self._flowing.wait()
+                if self.lose == "question" and b"COMMIT" in data:
+                    self.lose = None
+                    return
+                to.write(data)
+                await to.drain()
+
+    async def _answers(self, reader: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        with suppress(*LOST):
+            while data := await reader.read(65536):
+                await self._flowing.wait()
+                if self.lose == "answer" and b"COMMIT" in data:
+                    self.lose = None
+                    break
+                to.write(data)
+                await to.drain()
+        to.transport.abort()
+
+
+@asynccontextmanager
+async def proxy(target: str) -> AsyncIterator[Proxy]:
+    """A proxy that is open, until the test ends."""
+    made = Proxy(target)
+    await made.open()
+    try:
+        yield made
+    finally:
+        made.thaw()
+        await made.cut()

@@ -1,0 +1,243 @@
+"""Two servers on one Postgres, each on a port of its own: to a client they are one gateway."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from sandbox_sim.adapters.clock import SystemClock, VirtualClock
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.web.server import GatewayRunner
+from tests import postgres
+from tests.conftest import Sandbox
+from tests.proxy import Proxy, proxy
+from tests.web.conftest import Receiver
+
+Start = Callable[..., Awaitable[Sandbox]]
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Return as soon as the condition holds; the bound is for what is broken."""
+    async with asyncio.timeout(20):
+        while not await condition():  # noqa: ASYNC110 -- what it looks at has no event
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def database() -> str:
+    return postgres.empty_database()
+
+
+@pytest.fixture
+async def start(database: str) -> AsyncIterator[Start]:
+    """Starts one more server on the same database."""
+    runners: list[GatewayRunner] = []
+    async with ClientSession() as session:
+
+        async def started(clock: Clock | None = None, **settings: Any) -> Sandbox:
+            chosen = Settings(**{"store": database, **settings})
+            gateway = build(chosen, clock=clock or VirtualClock())
+            runner = GatewayRunner(gateway.app)
+            runners.append(runner)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            return Sandbox(url, gateway, session, runner)
+
+        yield started
+        for runner in runners:
+            await runner.cleanup()
+
+
+@pytest.mark.spec("service.6", "service.8")
+@pytest.mark.decision("D16")
+async def test_paid_at_one_and_asked_at_the_other(start: Start) -> None:
+    one, other = await start(), await start()
+
+    assert (await one.collect()).code == "202"
+    assert (await other.status()).data["status"] == "002"
+    await one.advance(seconds=1)
+
+    assert (await other.status()).data["status"] == "000"
+    (message,) = await other.inbox()
+    network_id = (await other.status()).data["network_transaction_id"]
+    assert message["json"]["trans_id"] == network_id
+    assert message["signature"] == "valid"
+
+
+async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
+    one, other = await start(), await start()
+    await one.collect()
+
+    await one.advance(minutes=20)
+
+    async def follows() -> bool:
+        return other.gateway.clock.now() == one.gateway.clock.now()
+
+    await eventually(follows)
+    assert (await other.status()).code == "027"
+    assert len(await one.inbox()) == 1
+
+    await other.collect(transaction_id="T2")
+    await other.advance(seconds=1)
+    assert (await one.status("T2")).data["status"] == "000"
+
+
+@pytest.mark.spec("sandbox.10")
+async def test_they_have_one_sms_balance_and_one_history(start: Start) -> None:
+    one, other = await start(), await start()
+
+    sent = await asyncio.gather(*(each.sms() for each in (one, other) * 5))
+
+    assert sorted(seen.data["sms_balance"] for seen in sent) == list(range(490, 500))
+    assert await one.sms_balance() == await other.sms_balance() == 490
+    assert (await one.history()).body == (await other.history()).body
+
+
+@pytest.mark.decision("D14")
+async def test_a_repeated_transaction_id_is_one_for_both(start: Start) -> None:
+    one, other = await start(duplicates="reject"), await start(duplicates="reject")
+
+    seen = await asyncio.gather(*(each.collect() for each in (one, other) * 5))
+
+    assert sorted(each.code for each in seen) == ["202"] + ["219"] * 9
+
+
+@pytest.mark.decision("D20")
+async def test_a_card_page_is_opened_at_one_and_paid_at_the_other(start: Start) -> None:
+    one, other = await start(), await start()
+    page = (await one.card()).body["redirect_url"]
+
+    async with other.session.get(page.replace(one.url, other.url)) as answer:
+        assert answer.status == 200
+    await one.advance(seconds=4)
+    assert (await one.status()).data["status"] == "002", "a browser is open, so it waits"
+    await other.session.post(page, data={"choice": "pay"}, allow_redirects=False)
+
+    assert (await other.status()).data["status"] == "000"
+
+
+@pytest.mark.decision("D18")
+async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> None:
+    one = await start(SystemClock(), settle_delay_ms=20)
+    other = await start(SystemClock(), settle_delay_ms=20)
+    ids = [f"T{number}" for number in range(60)]
+    await asyncio.gather(
+        *(
+            each.collect(transaction_id=name, callback_url=one.inbox_url("orders"))
+            for name, each in zip(ids, (one, other) * 30, strict=True)
+        )
+    )
+
+    async def all_recorded() -> bool:
+        found = await one.gateway.store.run(lambda unit: unit.callbacks(55))
+        return [each.state for each in found] == [Delivery.DELIVERED] * 60
+
+    await eventually(all_recorded)
+
+    bodies = [message["json"] for message in await other.inbox()]
+    assert sorted(body["trans_ref"] for body in bodies) == sorted(ids)
+    assert len({body["trans_id"] for body in bodies}) == 60
+
+
+@pytest.mark.decision("D16")
+async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = await start(settle_delay_ms=0), await start(settle_delay_ms=0)
+    gate = one.gateway.deliveries.gate
+    release, held = gate.release, list[str]()
+    monkeypatch.setattr(gate, "release", held.append)
+
+    assert (await one.collect()).code == "202"
+    assert await other.gateway.jobs.settle() == []
+    assert await one.inbox() == []
+
+    release(held[0])
+
+    async def arrived() -> bool:
+        return len(await one.inbox()) == 1
+
+    await eventually(arrived)
+
+
+class TestPostgresIsAway:
+    @pytest.fixture
+    async def way(self, database: str) -> AsyncIterator[Proxy]:
+        async with proxy(database) as way:
+            yield way
+
+    @pytest.fixture
+    async def far(self, way: Proxy, start: Start) -> Sandbox:
+        return await start(clock=SystemClock(), store=way.url, settle_delay_ms=50)
+
+    async def ready(self, sandbox: Sandbox) -> int:
+        async with sandbox.session.get(f"{sandbox.url}/_sandbox/readyz") as answer:
+            await answer.json()
+            return answer.status
+
+    async def recorded(self, sandbox: Sandbox) -> bool:
+        """The only callback was delivered."""
+        if await self.ready(sandbox) != 200:
+            return False
+        (callback,) = await sandbox.gateway.store.run(lambda unit: unit.callbacks(55))
+        return callback.state is Delivery.DELIVERED
+
+    @pytest.mark.spec("errors")
+    async def test_answers_say_so_and_nothing_is_acknowledged(
+        self, far: Sandbox, way: Proxy
+    ) -> None:
+        assert await self.ready(far) == 200
+        await way.cut()
+
+        for ask in (far.collect, far.status, far.sms, far.balance, far.history):
+            seen = await ask()
+            if ask is not far.balance:
+                assert (seen.status, seen.code) == (500, "500")
+                assert set(seen.body) == {"response_code", "response_message"}
+                assert "127.0.0.1" not in seen.message
+        assert await self.ready(far) == 503
+        async with far.session.get(far.inbox_url("orders") + "/messages") as answer:
+            assert answer.status == 503
+            assert (await answer.json())["error"]["code"] == "store_unavailable"
+
+        await way.open()
+
+        async def is_ready() -> bool:
+            return await self.ready(far) == 200
+
+        await eventually(is_ready)
+        assert (await far.status()).code == "027"
+        assert await far.sms_balance() == 500
+
+    async def test_what_was_promised_is_done_when_it_is_back(
+        self, far: Sandbox, way: Proxy, receiver: Receiver
+    ) -> None:
+        await far.collect(callback_url=receiver.url)
+        await way.cut()
+        await way.open()
+
+        await receiver.arrival()
+        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+        await eventually(partial(self.recorded, far))
+
+    async def test_an_attempt_is_recorded_when_it_is_back_and_not_made_again(
+        self, far: Sandbox, way: Proxy, receiver: Receiver
+    ) -> None:
+        go_on = receiver.hang()
+        await far.collect(callback_url=receiver.url)
+        await receiver.arrival()
+        await way.cut()
+        go_on.set()
+        assert await self.ready(far) == 503
+        await way.open()
+
+        await eventually(partial(self.recorded, far))
+        (callback,) = await far.gateway.store.run(lambda unit: unit.callbacks(55))
+        assert len(callback.attempts) == len(receiver.deliveries) == 1
