@@ -126,6 +126,9 @@ class Settings(BaseModel):
         "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
         "which several servers may share.",
     )
+    workers: int = Field(
+        1, ge=1, description="Processes that serve the port; several need a Postgres store."
+    )
     durability: Literal["process", "power"] = Field(
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
     )
@@ -226,6 +229,11 @@ class Settings(BaseModel):
             raise ValueError(
                 f"control_token: must be set because host {self.host} is not loopback, "
                 "so others could steer the sandbox"
+            )
+        if self.workers > 1 and not is_postgres(self.store):
+            raise ValueError(
+                f"workers: {self.workers} processes need a store that they can share, "
+                f"store = postgresql://USER@HOST/DATABASE; it is {self.store}"
             )
         return self
 
