@@ -28,6 +28,9 @@ format: $(VENV)/.installed-dev  ## format the code
 bench: $(VENV)/.installed-dev  ## measure against a bare aiohttp handler; prints ratios
 	$(BIN)/python -m bench $(ARGS)
 
+chaos: $(VENV)/.installed-dev  ## kill the server under load and prove nothing is lost; make chaos ARGS="--rounds 5"
+	$(BIN)/python -m chaos $(ARGS)
+
 fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the code and the tests
 	$(BIN)/python -m tests.fidelity --write
 
@@ -45,4 +48,4 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-.PHONY: help run test check format bench fidelity clean
+.PHONY: help run test check format bench chaos fidelity clean

@@ -11,7 +11,8 @@ import statistics
 import urllib.request
 from collections.abc import Callable
 
-from bench import load
+from bench import load, postgres, sqlite
+from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
 from bench.processes import (
     LOAD_CORE,
     free_port,
@@ -22,34 +23,7 @@ from bench.processes import (
 )
 from bench.requests import collections
 
-BEYOND_THE_RUN = ("--set", "settle_delay_ms=3600000")
-NOWHERE = "http://127.0.0.1:9/callback"
 LIVE = 200_000
-
-
-def serve(port: int, *more: str) -> tuple[str, ...]:
-    return "-m", "sandbox_sim", "serve", "--port", str(port), "--store", "memory:", *more
-
-
-def report(name: str, value: float, target: str, *, unit: str = "") -> None:
-    print(f"  {name:<58} {value:8.2f}{unit:<4} (target {target})", flush=True)
-
-
-def paired(
-    rounds: int, ours: Callable[[int], load.Run], yardstick: Callable[[int], load.Run]
-) -> tuple[float, float]:
-    """Medians over the rounds of the ratios of throughput and p99."""
-    rates, tails = [], []
-    for number in range(rounds):
-        bare, own = yardstick(number), ours(number)
-        rates.append(own.per_second / bare.per_second)
-        tails.append(own.p99_ms / bare.p99_ms)
-        print(
-            f"    round {number + 1}: {own.per_second:6.0f}/s p99 {own.p99_ms:5.1f} ms,"
-            f" yardstick {bare.per_second:6.0f}/s p99 {bare.p99_ms:5.1f} ms",
-            flush=True,
-        )
-    return statistics.median(rates), statistics.median(tails)
 
 
 def request_path(rounds: int, seconds: float) -> None:
@@ -150,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4, help="of each round")
-    parser.add_argument("--only", choices=["request", "life", "start"])
+    parser.add_argument("--only", choices=["request", "life", "start", "sqlite", "postgres"])
     options = parser.parse_args()
     pin(LOAD_CORE)
     print(f"Python {platform.python_version()}, medians of {options.rounds} interleaved rounds")
@@ -160,6 +134,10 @@ def main() -> None:
         request_path(options.rounds, options.seconds)
     if options.only in {None, "life"}:
         whole_life(options.rounds, options.seconds)
+    if options.only in {None, "sqlite"}:
+        sqlite.measure(options.rounds, options.seconds)
+    if options.only in {None, "postgres"}:
+        postgres.measure(options.rounds, options.seconds)
 
 
 if __name__ == "__main__":

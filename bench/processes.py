@@ -26,13 +26,27 @@ def pin(core: int) -> None:
 
 
 @contextmanager
-def started(*arguments: str, core: int = SERVER_CORE) -> Iterator[subprocess.Popen[str]]:
+def every_core() -> Iterator[None]:
+    """Let this process run anywhere meanwhile."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subprocess.Popen[str]]:
     """A Python process that has printed its first line; it is ended with the block."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: pin(core),
+        preexec_fn=None if core is None else lambda: pin(core),
     )
     try:
         assert process.stdout is not None

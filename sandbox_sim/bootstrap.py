@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -23,18 +24,29 @@ from sandbox_sim.domain.ratelimit import RateLimit
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
+from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
+from sandbox_sim.gateway.journal import Journal
+from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
+from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.control import Control
+from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
 from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.ledger import LedgerFace
 from sandbox_sim.web.operations import Operations
+from sandbox_sim.web.records import RecordsFace
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.doctor import Doctor
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ def build(
         store, own_ids = _store(settings, clock, gate)
         ids = ids or own_ids
     ids = ids or RandomIds()
-    http_sender = HttpCallbackSender(clock)
+    http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
     accounts = Accounts(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
@@ -112,24 +124,48 @@ def build(
     operations = Operations(
         payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
     )
+    journal = Journal(store, clock)
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
         operations.by_path(),
         gate,
         ids,
+        clock,
+        journal,
         public_url=settings.public_url,
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
+    guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
+    watch = Watch(store, clock)
     app = make_app(
         frontdoor,
-        [Control(store, clock, clients, settings.token), CheckoutFace(pages)],
+        [
+            Control(store, clock, watch, clients, guard),
+            LedgerFace(Ledger(store, clock, accounts), guard),
+            RecordsFace(
+                Records(store, journal, watch),
+                Interventions(store, clock, journal, settlement),
+                guard,
+            ),
+            CheckoutFace(pages, guard),
+        ],
         drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, store, clock, jobs, http_sender))
+    app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
+
+
+@contextlib.asynccontextmanager
+async def open_doctor() -> AsyncIterator["Doctor"]:
+    """Who examines receivers, over a session of its own; no gateway has to run for it."""
+    from sandbox_sim.gateway.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
+
+    clock = SystemClock()
+    async with HttpCallbackSender(clock) as sender:
+        yield Doctor(sender, clock, RandomIds())
 
 
 def _sandbox(settings: Settings) -> Sandbox:
@@ -171,7 +207,12 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
 
 
 async def _background(
-    store: Store, clock: Clock, jobs: Jobs, sender: HttpCallbackSender, _app: web.Application
+    store: Store,
+    clock: Clock,
+    journal: Journal,
+    jobs: Jobs,
+    sender: HttpCallbackSender,
+    _app: web.Application,
 ) -> AsyncIterator[None]:
     """The store, the session of the callbacks and the loop of the jobs, while we run."""
     await store.open()
@@ -180,10 +221,11 @@ async def _background(
         if shift != clock.shift:
             clock.move_to(clock.now() + (shift - clock.shift))
         async with sender:
-            loop = asyncio.create_task(jobs.run_forever())
+            tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield
-            loop.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await journal.save()
     finally:
         await store.close()

@@ -9,7 +9,6 @@ import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 from urllib.parse import urlsplit
@@ -26,9 +25,11 @@ from pydantic import (
 )
 
 from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
+from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 # No delay is longer: a pending transaction is kept that long, and no timer overflows.
@@ -62,15 +63,40 @@ def _base_path(value: str) -> str:
 def _public_url(value: str | None) -> str | None:
     if value is None:
         return None
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("must be an address such as https://gateway.example")
-    return value.rstrip("/")
+    try:
+        if urlsplit(value).scheme in {"http", "https"} and _host_in(value):
+            return value.rstrip("/")
+    except ValueError:
+        pass
+    raise ValueError("must be an address such as https://gateway.example")
+
+
+def _host_in(url: str) -> Host:
+    """The host of an address of ours as browsers write it, or `ValueError`."""
+    return pattern_of((urlsplit(url).hostname or "").encode("idna").decode())
+
+
+def _allowed_host(value: str) -> str:
+    pattern_of(value)
+    return value
+
+
+def _callback_host(value: str) -> str:
+    entry_of(value)
+    return value
 
 
 def _store(value: str) -> str:
-    if value != "memory:" and not value.startswith("sqlite:") and not is_postgres(value):
+    if is_postgres(value) or value == "memory:":
+        return value
+    if not value.startswith("sqlite:"):
         raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL")
+    try:
+        Path(value.removeprefix("sqlite:")).expanduser()
+    except RuntimeError:
+        raise ValueError("must be a path whose home folder, after ~, is known") from None
     return value
 
 
@@ -142,6 +168,11 @@ class Settings(BaseModel):
     control_token: SecretStr | None = Field(
         None, description="Bearer token of the control API; required unless host is loopback."
     )
+    allowed_hosts: list[Annotated[str, AfterValidator(_allowed_host)]] = Field(
+        [],
+        description="More names that the control API may be asked by, and whose pages may use it, "
+        "such as gateway.example, *.example or localhost:3000.",
+    )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
     )
@@ -211,6 +242,13 @@ class Settings(BaseModel):
     callback_timeout_s: float = Field(
         30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
     )
+    callback_hosts: dict[
+        Literal["allow", "deny"], list[Annotated[str, AfterValidator(_callback_host)]]
+    ] = Field(
+        {"allow": [], "deny": []},
+        description="Where callbacks may go: host names, globs, addresses and ranges such as "
+        "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
+    )
 
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
@@ -225,25 +263,20 @@ class Settings(BaseModel):
         keys = [entry.client_key for entry in self.credentials]
         if len(set(keys)) < len(keys):
             raise ValueError("credentials: each client_key must be there once only")
-        if not self.loopback and self.control_token is None:
+        if not self.loopback and self.token is None:
             raise ValueError(
                 f"control_token: must be set because host {self.host} is not loopback, "
                 "so others could steer the sandbox"
             )
         if self.workers > 1 and not is_postgres(self.store):
-            raise ValueError(
-                f"workers: {self.workers} processes need a store that they can share, "
-                f"store = postgresql://USER@HOST/DATABASE; it is {self.store}"
-            )
+            needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
+            raise ValueError(f"workers: {self.workers} {needed}; store is {self.store}")
         return self
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
     @property
     def sqlite_path(self) -> Path:
@@ -256,9 +289,26 @@ class Settings(BaseModel):
         return user_state_path("sandbox-sim", appauthor=False) / "sandbox-sim.sqlite3"
 
     @property
+    def shown_store(self) -> str:
+        """Where the state lives, for people."""
+        if self.store == "memory:":
+            return "in memory, gone when the server stops"
+        return masked(self.store) if is_postgres(self.store) else str(self.sqlite_path)
+
+    @property
     def token(self) -> str | None:
-        """The setting `control_token`, unmasked."""
-        return None if self.control_token is None else self.control_token.get_secret_value()
+        """The setting `control_token`, unmasked; an empty one, as `${TOKEN}` may come, is none."""
+        return self.control_token.get_secret_value() or None if self.control_token else None
+
+    def listed_hosts(self) -> list[Host]:
+        """The hosts of `allowed_hosts` and of `public_url`."""
+        public = [_host_in(self.public_url)] if self.public_url else []
+        return [*map(pattern_of, self.allowed_hosts), *public]
+
+    def receivers(self) -> CallbackHosts:
+        """Where callbacks may go."""
+        lists = self.callback_hosts
+        return CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
@@ -338,7 +388,7 @@ def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[s
         if not detail["loc"]:
             yield problem
             continue
-        name, *rest = map(str, detail["loc"])
+        name, *rest = (str(part) for part in detail["loc"] if part != "[key]")
         path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
         origin = origins.get(name, "default")
         yield f"{name}{path} (from {origin}): {problem}"

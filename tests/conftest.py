@@ -55,6 +55,7 @@ class Sandbox:
     url: str
     gateway: Gateway
     session: ClientSession
+    runner: GatewayRunner
     service_id: int = 55
     headers: dict[str, str] = field(
         default_factory=lambda: {"Authorization": basic(), "User-Agent": "tests"}
@@ -153,6 +154,10 @@ class Sandbox:
         seen = await self.post("/sms/balance", {"service_id": service_id or self.service_id})
         return int(seen.data["sms_balance"])
 
+    async def stop(self) -> None:
+        """Stop the gateway before the test is over."""
+        await self.runner.cleanup()
+
     async def advance(self, **by: float) -> None:
         """Move the clock on, as `timedelta(**by)`; everything due on the way has run then."""
         await self.gateway.jobs.advance(timedelta(**by))
@@ -184,13 +189,14 @@ async def start_sandbox() -> AsyncIterator[StartSandbox]:
 
         async def start(**settings: Any) -> Sandbox:
             settings = {"store": "memory:", **settings}
-            gateway = build(Settings(**settings), clock=VirtualClock(), ids=RandomIds(seed=1))
+            ids = RandomIds(seed=len(runners) + 1)
+            gateway = build(Settings(**settings), clock=VirtualClock(), ids=ids)
             runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             port = runner.addresses[0][1]
-            return Sandbox(f"http://127.0.0.1:{port}", gateway, session)
+            return Sandbox(f"http://127.0.0.1:{port}", gateway, session, runner)
 
         yield start
         for runner in runners:

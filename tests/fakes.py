@@ -27,7 +27,7 @@ class Post(NamedTuple):
 
 
 class FakeSender:
-    """Gives the answers in turn and `OK` after them; receivers can be made to hang."""
+    """Gives the answers in turn and `OK` after them; receivers can be made to hang or refuse."""
 
     def __init__(self, *answers: Answer) -> None:
         self.posts: list[Post] = []
@@ -36,6 +36,7 @@ class FakeSender:
         self.raises: list[Exception] = []
         self.on_post: Callable[[], Awaitable[None]] | None = None
         self.answers = list(answers)
+        self.refuses: set[str] = set()
         self._hanging: dict[str, asyncio.Event] = {}
 
     @property
@@ -66,6 +67,8 @@ class FakeSender:
                 await self._hanging[url].wait()
             if self.raises:
                 raise self.raises.pop()
+            if url in self.refuses:
+                return BROKEN
             return self.answers.pop(0) if self.answers else OK
         finally:
             self.at_work[url] -= 1
@@ -112,6 +115,9 @@ class FailingStore:
             self.failures -= 1
             raise StoreError("the disk is full")
         return await self._store.run(work)
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        self._store.watch(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)

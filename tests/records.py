@@ -8,6 +8,7 @@ from sandbox_sim.domain.callbacks import Callback, Profile
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
@@ -89,6 +90,27 @@ def message(processing_id: str = "M1", **fields: Any) -> Message:
         page_count=1,
         status=SmsStatus.ACKNOWLEDGED,
         created_at=NOW,
+    )
+    return plain._replace(**fields)
+
+
+def entry(request_id: str = "R1", **fields: Any) -> Entry:
+    plain = Entry(
+        id=request_id,
+        at=NOW,
+        service_id=SERVICE,
+        operation="collect",
+        transaction_id="T1",
+        method="POST",
+        path="/make_payment",
+        request=b'{"service_id": 55}',
+        http_status=202,
+        code="202",
+        rule="sandbox.3",
+        why="allowlisted number",
+        warnings=("repeated",),
+        answer=b'{"response_code": "202"}',
+        duration_ms=0.25,
     )
     return plain._replace(**fields)
 

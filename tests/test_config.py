@@ -38,6 +38,8 @@ DEFAULTS = [
     ("callback_attempts", 3),
     ("callback_retry_interval_s", 300),
     ("callback_timeout_s", 30),
+    ("allowed_hosts", []),
+    ("callback_hosts", {"allow": [], "deny": []}),
 ]
 
 
@@ -186,6 +188,11 @@ def test_a_host_that_others_reach_needs_a_control_token(host: str, needed: bool)
     if needed:
         assert complaint(host=host).startswith("control_token: must be set because host ")
     assert load(None, {"host": host, "control_token": "t"}).settings.loopback is not needed
+
+
+def test_an_empty_control_token_is_none() -> None:
+    assert complaint(host="0.0.0.0", control_token="").startswith("control_token: must be set ")
+    assert load(None, {"control_token": ""}).settings.token is None
 
 
 def test_defaults_are_what_settings_start_with() -> None:

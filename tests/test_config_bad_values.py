@@ -23,6 +23,7 @@ BAD: dict[str, tuple[str, str]] = {
     "log_format": ('"xml"', "must be 'text' or 'json'"),
     "tls_terminated": ('"perhaps"', "must be a valid boolean"),
     "control_token": ("5", "must be a valid string"),
+    "allowed_hosts": ('["https://gateway.example"]', "must be a host such as gateway.example"),
     "max_body_bytes": ("0", "must be greater than or equal to 1"),
     "sandbox_reject_status": ("199", "must be greater than or equal to 200"),
     "rate_limit_per_minute": ("0", "must be greater than 0"),
@@ -49,6 +50,7 @@ BAD: dict[str, tuple[str, str]] = {
     "callback_attempts": ("0", "must be greater than or equal to 1"),
     "callback_retry_interval_s": ("-0.1", "must be greater than or equal to 0"),
     "callback_timeout_s": ("0", "must be greater than 0"),
+    "callback_hosts": ('{ "deny" = ["10.*"] }', "an address or a range such as 10.0.0.0/8"),
     "credentials": ("[]", "should have at least 1 item"),
 }
 
@@ -116,6 +118,12 @@ class TestBadValues:
             (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials: each "),
             ('allowed_numbers = ["0244000001", "1"]', "allowed_numbers[1] (from "),
             ('test_cards = { "41" = "VIS" }', "test_cards"),
+            ('allowed_hosts = ["a.example", "a b"]', "allowed_hosts[1] (from "),
+            (
+                'callback_hosts = { allow = ["a.example", "10/8"] }',
+                "callback_hosts.allow[1] (from ",
+            ),
+            ('callback_hosts = { block = ["a.example"] }', "callback_hosts.block (from "),
         ],
     )
     @pytest.mark.decision("D2")
@@ -142,6 +150,25 @@ class TestBadValues:
 
         assert "s3same" not in complaint(file)
         assert "s3same" not in complaint(credentials='[{"secret_key": "s3same"')
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            *(
+                "https://",
+                "https:///x",
+                "https://a..b",
+                "https://[::1",
+                "https://[x]",
+                "https://a b",
+            ),
+            *(f"https://{'a' * 64}.example", "ftp://gateway.example", "https://[fe80::1%25eth0]"),
+        ],
+    )
+    def test_an_address_of_ours_has_a_host_that_a_browser_can_send(self, url: str) -> None:
+        words = "public_url (from flag): must be an address such as https://gateway.example"
+
+        assert complaint(public_url=url) == words
 
     @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
     @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])

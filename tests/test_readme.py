@@ -1,5 +1,6 @@
 """README.md is true: its commands give the output below them, its tables are what happens."""
 
+import asyncio
 import json
 import re
 import shlex
@@ -8,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
 from sandbox_sim.domain.billers import BILL_PRODUCTS
+from sandbox_sim.domain.checkup import FIRST, FOLLOWING
 from tests.conftest import Sandbox, basic
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
@@ -94,6 +98,7 @@ def shape(output: str) -> list[str]:
     ("title", "count"),
     [
         ("Thirty seconds to a first payment", 3),
+        ("SMS units used up", 2),
         ("What an answer tells you", 1),
         ("The card page", 1),
     ],
@@ -122,6 +127,25 @@ async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) 
     body, signature = message["body"].encode(), message["headers"]["x-service-signature"]
     assert names["is_genuine"](body, signature, "sandbox_secret")
     assert not names["is_genuine"](body + b" ", signature, "sandbox_secret")
+
+
+async def test_the_doctor_says_of_an_inbox_what_stands_below(sandbox: Sandbox) -> None:
+    command, output = re.findall(
+        r"^```\w+\n(.*?)^```$", section("Is my receiver right?"), re.MULTILINE | re.DOTALL
+    )
+    words = shlex.split(command.replace(ADDRESS, sandbox.url))[1:]
+    varying = re.compile(r"127\.0\.0\.1:[0-9]+|DOCTOR-[0-9a-f]+|[0-9]+(?: to [0-9]+)? ms")
+
+    result = await asyncio.to_thread(CliRunner().invoke, main, words)
+
+    assert result.exit_code == 1
+    assert varying.sub("*", result.output) == varying.sub("*", output)
+
+
+def test_the_checks_are_those_of_the_table() -> None:
+    rows = [(code(name), sends) for name, sends, _ in table("Is my receiver right?")]
+
+    assert rows == [(check.name, check.sends) for check in (FIRST, *FOLLOWING)]
 
 
 @pytest.mark.parametrize("row", table("Payments"), ids=lambda row: f"{row[0]} {row[1]}")

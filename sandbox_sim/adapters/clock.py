@@ -19,6 +19,10 @@ class _Clock:
         """Real time in seconds, for durations only."""
         return time.monotonic()
 
+    async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
+        """Return when `wake` is set or so much real time has passed."""
+        await self._wait(wake, seconds)
+
     def _moved(self) -> None:
         for event in self._waiting:
             event.set()

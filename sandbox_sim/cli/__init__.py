@@ -1,11 +1,17 @@
 """The command line, `sandbox-sim`. Each command imports what it needs when it runs."""
 
 import gc
+import os
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sandbox_sim import __version__
+
+if TYPE_CHECKING:
+    from sandbox_sim.domain.callbacks import Profile
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
 
@@ -49,6 +55,8 @@ set_option = click.option(
 @click.pass_context
 def main(context: click.Context, endpoint_url: str, as_json: bool) -> None:
     """A stand-in for a Ghanaian payment, airtime, bill and SMS gateway."""
+    # Colour is for terminals only, and for those who have not opted out (https://no-color.org).
+    context.color = False if os.environ.get("NO_COLOR") else None
     context.obj = {"endpoint_url": endpoint_url, "as_json": as_json}
 
 
@@ -91,6 +99,94 @@ def readyz(obj: dict[str, object]) -> None:
     from sandbox_sim.cli.health import run
 
     raise SystemExit(run(str(obj["endpoint_url"])))
+
+
+def _callback_url(_context: click.Context, _param: click.Parameter, url: str) -> str:
+    from sandbox_sim.web.models import WEB_ADDRESS
+
+    if not re.fullmatch(WEB_ADDRESS, url):
+        raise click.BadParameter(f"{url} is no address such as https://shop.example/callback")
+    return url
+
+
+def _secret_key(_context: click.Context, _param: click.Parameter, key: str | None) -> str | None:
+    if key is not None and not key:
+        raise click.BadParameter("must not be empty")
+    return key
+
+
+def _profiles(
+    _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
+) -> tuple["Profile", ...]:
+    from sandbox_sim.domain.callbacks import Profile
+
+    for name in names:
+        if name not in set(Profile):
+            raise click.BadParameter(f"{name} is none of {', '.join(Profile)}")
+    return tuple(dict.fromkeys(map(Profile, names or Profile)))
+
+
+def _timeout(
+    _context: click.Context, _param: click.Parameter, seconds: float | None
+) -> float | None:
+    from sandbox_sim.config import A_DAY_S
+
+    if seconds is not None and not 0 < seconds <= A_DAY_S:
+        raise click.BadParameter(f"must be more than 0 and at most {A_DAY_S} seconds")
+    return seconds
+
+
+@main.command()
+@click.argument("url", callback=_callback_url)
+@click.option(
+    "--secret-key",
+    envvar="SANDBOX_SIM_SECRET_KEY",
+    show_envvar=True,
+    callback=_secret_key,
+    help="Sign with this key; by default with that of the first credential set.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME",
+    callback=_profiles,
+    help="Send only this body: trans, trans_bare, flat, event or superset; may be repeated.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    callback=_timeout,
+    help="How long the receiver has to answer; by default the setting callback_timeout_s.",
+)
+@config_option
+@click.pass_obj
+def doctor(
+    obj: dict[str, object],
+    /,
+    url: str,
+    config_file: Path | None,
+    secret_key: str | None,
+    profiles: tuple["Profile", ...],
+    timeout: float | None,
+) -> None:
+    """Send sample callbacks to a receiver of yours and say what it does wrong; exit 1 if anything.
+
+    It gets every body there is, genuine and forged, once and twice, of successful, failed and
+    cancelled payments whose ids begin with DOCTOR-. No gateway has to run.
+    """
+    from sandbox_sim.cli.doctor import run
+
+    code = run(
+        url,
+        config_file,
+        secret_key=secret_key,
+        profiles=profiles,
+        timeout=timeout,
+        as_json=bool(obj["as_json"]),
+    )
+    raise SystemExit(code)
 
 
 @main.group()

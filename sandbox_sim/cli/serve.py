@@ -53,6 +53,7 @@ def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
             click.echo(f"  credentials: {first.client_key}:sandbox_secret (Basic), any service_id")
         else:
             click.echo(f"  credentials: {first.client_key} and the others of the configuration")
+        click.echo(f"  state: {settings.shown_store}")
     sys.stdout.flush()
 
 

@@ -57,16 +57,36 @@ class Schedule:
     timeout: timedelta = timedelta(seconds=30)
 
 
+class Trouble(StrEnum):
+    """What kept a callback from being answered: where on the way to look for the cause."""
+
+    ADDRESS = "address"
+    SETTING = "setting"
+    HOST = "host"
+    CONNECTION = "connection"
+    TLS = "tls"
+    CERTIFICATE = "certificate"
+    TIMEOUT = "timeout"
+    EXCHANGE = "exchange"
+
+
 class Answer(NamedTuple):
     """What a receiver said to one attempt; `problem` in words where it said nothing.
 
-    body: at most its first 4 KiB; duration_ms: of the whole attempt.
+    body: at most its first 4 KiB; duration_ms: of the whole attempt. One that a
+    setting kept from being sent is an attempt like one at a receiver that cannot be reached.
     """
 
     status_code: int | None
     body: str
     duration_ms: int
     problem: str | None = None
+    trouble: Trouble | None = None
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether the callback is done with (D30)."""
+        return self.status_code is not None and 200 <= self.status_code < 300
 
 
 class Attempt(NamedTuple):
@@ -79,6 +99,11 @@ class Attempt(NamedTuple):
     response_body: str
     verdict: str
     next_attempt_at: datetime | None
+
+
+def shown_address(url: str) -> str:
+    """A URL with a name and password in it masked."""
+    return _USERINFO.sub(r"\1***@", url, count=1) if "@" in url else url
 
 
 class Callback(NamedTuple):
@@ -103,14 +128,22 @@ class Callback(NamedTuple):
 
     @property
     def shown_url(self) -> str:
-        """The URL as it may be shown: a name and password in it are masked."""
-        return _USERINFO.sub(r"\1***@", self.url, count=1) if "@" in self.url else self.url
+        """The URL as it may be shown."""
+        return shown_address(self.url)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes out with the body: the signature, where there is one (D29)."""
+        return {SIGNATURE_HEADER: self.signature} if self.signature else {}
+
+    def again(self, url: str | None) -> "Callback":
+        """The callback, to be sent once more, to another address if one is given."""
+        return self._replace(state=Delivery.PENDING, url=url or self.url)
 
     def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
         """The callback after one more attempt, done with when it was taken or the last one."""
         number = len(self.attempts) + 1
-        taken = answer.status_code is not None and 200 <= answer.status_code < 300
-        again = not taken and number < schedule.attempts
+        again = not answer.acknowledges and number < schedule.attempts
         attempt = Attempt(
             number=number,
             at=at,
@@ -120,16 +153,55 @@ class Callback(NamedTuple):
             verdict=verdict(answer),
             next_attempt_at=at + schedule.interval if again else None,
         )
-        state = Delivery.DELIVERED if taken else self.state if again else Delivery.FAILED
+        undelivered = self.state if again else Delivery.FAILED
+        state = Delivery.DELIVERED if answer.acknowledges else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
+
+
+SHOWN_FIELDS: Final = (
+    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
+    *("signature", "state", "created_at", "attempts"),
+)
+
+
+def shown(callback: Callback) -> dict[str, object]:
+    """A callback with its attempts, as the control API shows it."""
+    return {
+        "id": callback.id,
+        "service_id": callback.service_id,
+        "transaction_id": callback.transaction_id,
+        "network_transaction_id": callback.network_transaction_id,
+        "url": callback.shown_url,
+        "profile": callback.profile.value,
+        "body": json.loads(callback.body),
+        "signature": callback.signature,
+        "state": callback.state.value,
+        "created_at": iso(callback.created_at),
+        "attempts": [
+            {
+                "number": attempt.number,
+                "at": iso(attempt.at),
+                "status_code": attempt.status_code,
+                "duration_ms": attempt.duration_ms,
+                "response_body": attempt.response_body,
+                "verdict": attempt.verdict,
+                "next_attempt_at": iso(attempt.next_attempt_at)
+                if attempt.next_attempt_at
+                else None,
+            }
+            for attempt in callback.attempts
+        ],
+    }
 
 
 def verdict(answer: Answer) -> str:
     """What an attempt came to, in words."""
     code = answer.status_code
+    if answer.trouble is Trouble.SETTING:
+        return f"not sent: {answer.problem}"
     if code is None:
         return f"not acknowledged: {answer.problem}"
-    if 200 <= code < 300:
+    if answer.acknowledges:
         return f"acknowledged with HTTP {code}"
     if 300 <= code < 400:
         return f"not acknowledged: HTTP {code} is a redirect, and redirects are not followed"

@@ -21,3 +21,13 @@ def masked(number: str) -> str:
     if len(number) < 12:
         return "*" * len(number)
     return number[:6] + "*" * (len(number) - 10) + number[-4:]
+
+
+def may_be_card(number: str) -> bool:
+    """Whether these digits could be a card: a first digit of card brands, and a fitting last one.
+
+    The last digit is checked as ISO/IEC 7812 has it.
+    """
+    digits = [int(digit) for digit in reversed(number)]
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
+    return number[0] in "23456" and (sum(digits[::2]) + sum(doubled)) % 10 == 0

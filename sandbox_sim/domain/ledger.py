@@ -3,10 +3,12 @@
 Source: sandbox.9, sandbox.10, D21, D22. Money is in GHS, SMS in units; both are `Decimal` here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import StrEnum
+from functools import reduce
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -23,11 +25,20 @@ class Account(StrEnum):
     AIRTIME = "airtime"
 
 
+REASONS: Final = (
+    *("opening", "charge", "refund", "topup"),
+    *("collected", "deposited", "spent", "returned"),
+)
+# Adds any two amounts without rounding: they come from JSON numbers, and the largest and the
+# smallest of those are 650 digits apart, more than the 28 that Decimal keeps by itself.
+_EXACT: Final = Context(prec=1000)
+
+
 class Posting(NamedTuple):
     """One movement on one account.
 
-    reason: opening, charge, refund, topup, collected, deposited, spent, returned.
-    subject: the id of the transaction, send or batch that caused it.
+    reason: one of `REASONS`.
+    subject: the id of the transaction, send or batch that caused it; empty if none did.
     """
 
     service_id: int
@@ -43,6 +54,62 @@ class Balance(NamedTuple):
 
     amount: Decimal
     updated_at: datetime
+
+    def after(self, posting: Posting) -> "Balance":
+        """The balance that a posting leaves."""
+        return Balance(_EXACT.add(self.amount, posting.amount), posting.at)
+
+
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """Their sum, to the last digit."""
+    return reduce(_EXACT.add, amounts, Decimal(0))
+
+
+class LedgerLine(NamedTuple):
+    """A posting as the ledger lists it, under the number that the store gave it."""
+
+    number: int
+    posting: Posting
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerQuery:
+    """Which lines of the ledger, newest first; a filter that is set must be met exactly.
+
+    after: go on where the line of this number stands; what is older follows it.
+    """
+
+    service_id: int | None = None
+    account: Account | None = None
+    reason: str | None = None
+    subject: str | None = None
+    after: int | None = None
+    limit: int = 20
+
+    def admits(self, line: LedgerLine) -> bool:
+        """Whether the line is one of those asked for."""
+        number, posting = line
+        return (
+            (self.subject is None or self.subject == posting.subject)
+            and (self.reason is None or self.reason == posting.reason)
+            and (self.account is None or self.account is posting.account)
+            and (self.service_id is None or self.service_id == posting.service_id)
+            and (self.after is None or number < self.after)
+        )
+
+
+class Audit(NamedTuple):
+    """An account's balance beside the sum of its postings, which was added up anew."""
+
+    service_id: int
+    account: Account
+    balance: Decimal
+    sum_of_postings: Decimal
+
+    @property
+    def agrees(self) -> bool:
+        """They are the same, as they must be."""
+        return self.balance == self.sum_of_postings
 
 
 _FIGURES: Final[Mapping[Account, Decimal]] = MappingProxyType(

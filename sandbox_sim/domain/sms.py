@@ -116,6 +116,11 @@ class HistoryQuery:
     end_date: date | None = None
 
     @property
+    def first(self) -> int:
+        """How many newer messages come before the page."""
+        return (self.page - 1) * self.limit
+
+    @property
     def filtered(self) -> bool:
         """Whether any filter is set."""
         filters = (self.status, self.batch_id, self.start_date, self.end_date)
@@ -169,6 +174,18 @@ def _recipients(request: SmsRequest) -> list[str] | Outcome:
         if len(found) > MAX_RECIPIENTS:
             return Outcome("390", "endpoint.10", f"{len(found)} recipients, {MAX_RECIPIENTS} fit")
     return found
+
+
+SHOWN_FIELDS: Final = (
+    *("service_id", "processing_id", "batch_id", "customer_number", "message", "sender_id"),
+    *("char_count", "page_count", "units_charged", "status", "status_code", "provider_code"),
+    *("error_message", "source", "source_code", "created_at", "sent_at"),
+)
+
+
+def shown(message: Message) -> dict[str, object]:
+    """A message as the control API shows it: as the handset sees it, and whose it is."""
+    return {"service_id": message.service_id, **history_item(message)}
 
 
 def history_item(message: Message) -> dict[str, object]:

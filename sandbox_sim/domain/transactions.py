@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.timestamps import iso
 
 # "About 15 minutes", from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
@@ -116,6 +117,37 @@ class Transaction(NamedTuple):
             message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
             raise IllegalTransition(message)
         return self._replace(status=to, decided_at=at)
+
+
+SHOWN_FIELDS: Final = (
+    *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
+    *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
+    *("status_desc", "timeline", "expires_at"),
+)
+
+
+def shown(transaction: Transaction) -> dict[str, object]:
+    """A transaction as the control API shows it."""
+    payment = transaction.payment
+    return {
+        "network_transaction_id": transaction.network_transaction_id,
+        "service_id": payment.service_id,
+        "transaction_id": payment.transaction_id,
+        "operation": payment.operation.value,
+        "amount": format(payment.amount, "f"),
+        "currency_code": payment.currency_code,
+        "nw": payment.nw,
+        "party": payment.party,
+        "payment_mode": payment.payment_mode,
+        "reference": payment.reference,
+        "callback_url": payment.callback_url,
+        "status": transaction.status.value,
+        "status_desc": WORDING[transaction.status].description,
+        "timeline": [
+            {"status": change.status.value, "at": iso(change.at)} for change in transaction.timeline
+        ],
+        "expires_at": iso(transaction.expires_at),
+    }
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

@@ -61,6 +61,12 @@ class Accounts:
         await unit.post(Posting(service_id, Account.SMS, Decimal(-units), "charge", subject, now))
         return left
 
+    async def topup(self, unit: Unit, service_id: int, units: int, now: datetime) -> int:
+        """Add SMS units and tell how many there are then."""
+        balance = await self.balance(unit, service_id, Account.SMS, now)
+        await unit.post(Posting(service_id, Account.SMS, Decimal(units), "topup", "", now))
+        return int(balance.amount) + units
+
     async def refund(
         self, unit: Unit, service_id: int, units: int, subject: str, now: datetime
     ) -> None:

@@ -13,14 +13,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Callback, Delivery, Schedule
+from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import STORE_PAUSE_S, CallbackSender, Clock, Store, StoreError, Unit
 
 PER_RECEIVER: Final = 32
 IN_ALL: Final = 256
-# Between two tries to record an attempt while the store is away.
-PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
@@ -152,14 +150,15 @@ class Deliveries:
     async def _deliver(self, job: Job, callback: Callback) -> None:
         """One attempt, from the wait for the answer to the record of what came."""
         await self.gate.passed(callback.network_transaction_id)
-        headers = {SIGNATURE_HEADER: callback.signature} if callback.signature else {}
         answer = await self._sender.send(
-            callback.url, headers, callback.body.encode(), self._schedule.timeout
+            callback.url, callback.headers, callback.body.encode(), self._schedule.timeout
         )
         tried = callback.tried(answer, self._clock.now(), self._schedule)
         next_attempt_at = tried.attempts[-1].next_attempt_at
 
         async def record(unit: Unit) -> None:
+            if await unit.callback(callback.service_id, callback.id) is None:
+                return  # the service was reset meanwhile
             await unit.save_callback(tried)
             await unit.finish(job)
             if next_attempt_at is not None:
@@ -176,7 +175,7 @@ class Deliveries:
                 return await self._store.run(record)
             except StoreError as error:
                 log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
-                await self._clock.pause(PAUSE_S)
+                await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
         attempt = callback.attempts[-1]

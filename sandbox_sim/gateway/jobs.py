@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.deliveries import Deliveries
-from sandbox_sim.gateway.ports import Clock, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit
 
 BATCH: Final = 100
 # A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
@@ -49,12 +49,14 @@ class Jobs:
                 self._wake.clear()
                 self._asleep_until = None
                 self._asleep_until = await self._next_due()
-            except Exception as error:
+            except StoreError as error:
+                log.error("the jobs wait for the store: %s", error)  # noqa: TRY400
+                await self._clock.pause(STORE_PAUSE_S)
+                continue
+            except Exception:
+                log.exception("the jobs could not be run; trying again in %s", PAUSE)
                 self._wake.clear()
                 self._asleep_until = self._clock.now() + PAUSE
-                why = "the jobs could not be run, trying again in %s: %s"
-                ours = not isinstance(error, StoreError)
-                log.log(logging.ERROR, why, PAUSE, error, exc_info=ours)
             await self._clock.wait(self._wake, self._asleep_until)
 
     async def run_due(self, now: datetime) -> Sequence[Job]:
@@ -115,10 +117,12 @@ class Jobs:
         """The next job alone; put off if it is the one that fails."""
         try:
             return await self._store.run(lambda unit: self._batch(unit, now, 1))
-        except Exception:
-            # Where the store is away, this raises too, and no job is to blame.
-            jobs = await self._store.run(lambda unit: _put_off(unit, now))
-            log.exception("the failing job was put off by %s", PUT_OFF)
+        except Exception as error:
+            # Where the store is away, this raises too, and no job is to blame. One that is full
+            # may take as much; that passes as soon as there is room.
+            by = PAUSE if isinstance(error, StoreError) else PUT_OFF
+            jobs = await self._store.run(lambda unit: _put_off(unit, now, by))
+            log.exception("the failing job was put off by %s", by)
             return jobs, []
 
     async def _next_due(self) -> datetime | None:
@@ -129,9 +133,9 @@ class Jobs:
             self._wake.set()
 
 
-async def _put_off(unit: Unit, now: datetime) -> Sequence[Job]:
+async def _put_off(unit: Unit, now: datetime, by: timedelta) -> Sequence[Job]:
     jobs = await unit.claim_due(now, 1)
     for job in jobs:
         await unit.finish(job)
-        await unit.add_job(Job(now + PUT_OFF, job.kind, job.service_id, job.subject))
+        await unit.add_job(Job(now + by, job.kind, job.service_id, job.subject))
     return jobs

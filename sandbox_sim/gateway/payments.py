@@ -6,6 +6,7 @@ Source: service.1 to service.5, D14 to D16.
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.checkout import PAY_PAGES, Checkout
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
@@ -20,8 +21,12 @@ from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
 # D15: these leave a transaction that can be queried.
 LEAVE_A_RECORD = frozenset({"202", "000", "015"})
-_REPEATED = (
-    "the service has used this transaction_id before; the newer transaction replaces the older",
+REPEATED = (
+    "the service has used this transaction_id before; the newer transaction replaces the older"
+)
+IN_233_FORM = (
+    "customer_number is in the 233 form, which payments take only because of the setting "
+    "accept_international"
 )
 
 
@@ -106,7 +111,7 @@ class Payments:
             outcome.why,
             outcome.message,
             fields,
-            warnings=_REPEATED if repeated else (),
+            warnings=_warnings(payment, repeated),
             awaited_by=network_id,
         )
 
@@ -129,3 +134,11 @@ class Payments:
             due = transaction.initiated_at + self._auto_complete
             await unit.add_job(Job(due, JobKind.SETTLE_CARD, payment.service_id, checkout.id))
         return checkout.id
+
+
+def _warnings(payment: Payment, repeated: bool) -> tuple[str, ...]:
+    """What is taken here and still worth a word."""
+    found = [REPEATED] if repeated else []
+    if payment.is_mobile and payment.party.startswith(msisdn.COUNTRY_CODE):
+        found.append(IN_233_FORM)
+    return tuple(found)

@@ -3,13 +3,22 @@
 from asyncio import Event
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.journal import Entry
+from sandbox_sim.domain.ledger import (
+    Account,
+    Audit,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    Posting,
+)
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 
@@ -34,6 +43,10 @@ class Clock(Protocol):
 
     def move_to(self, moment: datetime) -> None:
         """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        ...
+
+    async def wait_at_most(self, wake: Event, seconds: float) -> None:
+        """Return when `wake` is set or so much real time has passed."""
         ...
 
     async def pause(self, seconds: float) -> None:
@@ -98,8 +111,8 @@ class Unit(Protocol):
         """Add or replace."""
         ...
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        """One callback with its attempts."""
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        """One callback with its attempts, of this service or of any."""
         ...
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
@@ -108,6 +121,34 @@ class Unit(Protocol):
 
     async def save_callback(self, callback: Callback) -> None:
         """Add or replace."""
+        ...
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        """Transactions that are kept, newest first; ids are `network_transaction_id`."""
+        ...
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        """Callbacks, newest first."""
+        ...
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        """Messages, newest first; ids are `processing_id`."""
+        ...
+
+    async def add_entries(self, entries: Sequence[Entry]) -> None:
+        """Write into the journal; of each service the newest `KEPT_REQUESTS` are kept."""
+        ...
+
+    async def list_entries(self, listing: Listing) -> Sequence[Entry]:
+        """Entries of the journal, newest first."""
+        ...
+
+    async def clear_entries(self, service_id: int | None) -> int:
+        """Empty the journal of a service, or of all; how many entries it had."""
+        ...
+
+    async def dropped_entries(self, service_id: int | None) -> int:
+        """How many older entries, of a service or of all, had to make room."""
         ...
 
     async def add_job(self, job: Job) -> None:
@@ -127,15 +168,34 @@ class Unit(Protocol):
         ...
 
     async def balance(self, service_id: int, account: Account) -> Balance | None:
-        """The sum of the account's postings; None before the first."""
+        """The sum of the account's postings, to the last digit; None before the first."""
         ...
 
     async def post(self, posting: Posting) -> None:
-        """Move an account."""
+        """Move an account; the store numbers the posting, for `ledger_page`."""
         ...
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
         """Every posting of a service, oldest first."""
+        ...
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        """The first `limit` lines that the query admits, newest first.
+
+        Numbers rise from posting to posting over all services, whatever `at` says, and may leave
+        gaps; they are above 0 and never change. A store seeks the number in `after` and does not
+        count its way there, so that any page of a service, or of all, costs what is on it; only
+        the other filters may make it look at every line.
+        """
+        ...
+
+    async def audit(self, service_id: int | None) -> Sequence[Audit]:
+        """Each account of a service, or of all (None), as its balance and its postings have it.
+
+        In any order: every account that has a balance or a posting; what it does not have counts
+        as 0. Both figures are of the same moment. The sum is added up from the postings, to the
+        last digit, so this reads all of them: nothing that a page or a payment should wait for.
+        """
         ...
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
@@ -166,6 +226,10 @@ class Unit(Protocol):
         """Empty an inbox; how many messages it had."""
         ...
 
+    async def reset(self, service_id: int | None) -> None:
+        """Forget all that was ever done for a service, its jobs too; or for all, inboxes too."""
+        ...
+
     async def clock_shift(self) -> timedelta:
         """How far gateway time was ahead of the machine's when it was moved last."""
         ...
@@ -173,6 +237,10 @@ class Unit(Protocol):
     async def save_clock_shift(self, shift: timedelta) -> None:
         """Keep it for the next start."""
         ...
+
+
+# Real time between two tries of whoever has to wait for a store that is away.
+STORE_PAUSE_S: Final = 1.0
 
 
 class StoreError(Exception):
@@ -192,6 +260,10 @@ class Store(Protocol):
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` atomically; returns when what it wrote is as safe as the store makes it."""
+        ...
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit has written something; several may watch."""
         ...
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from sandbox_sim.domain import encoding, sms
 from sandbox_sim.domain.codes import Reply
@@ -14,6 +15,10 @@ from sandbox_sim.domain.sms import HistoryQuery, Message, SmsRequest, SmsStatus
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
+
+# Handsets show so many characters of a sender that is no number.
+MAX_SENDER: Final = 11
+LONG_SENDER: Final = f"sender_id has more than {MAX_SENDER} characters, and networks cut it there"
 
 
 class Sms:
@@ -63,7 +68,9 @@ class Sms:
             return Reply("237", "sandbox.10", why)
         record = _bulk_record if request.bulk else _send_record
         fields = {"response_data": record(messages, size, left)}
-        return Reply("370", "sandbox.10", f"{units} units charged", fields=fields)
+        warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
+        why = f"{units} units charged"
+        return Reply("370", "sandbox.10", why, fields=fields, warnings=warnings)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """The handler of `SETTLE_SMS`: last digit 9 is refunded, the others are sent (D25)."""

@@ -10,7 +10,8 @@ from typing import Final
 from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.helpers import rfc822_formatted_time
 
-from sandbox_sim.domain.codes import CATALOGUE, Reply
+from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE, Reply
+from sandbox_sim.domain.journal import Entry
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -23,7 +24,7 @@ class Answer:
     It stands in for `web.Response` because that takes a tenth of the time of a request.
     """
 
-    __slots__ = ("_body", "_headers", "_written", "keep_alive", "status")
+    __slots__ = ("_headers", "_written", "body", "keep_alive", "status")
 
     def __init__(
         self, status: int, headers: Mapping[str, str], body: bytes, *, keep_alive: bool
@@ -31,7 +32,7 @@ class Answer:
         self.keep_alive = keep_alive
         self.status = status
         self._headers = headers
-        self._body = body
+        self.body = body
         self._written = False
 
     async def prepare(self, request: web.BaseRequest) -> None:
@@ -40,7 +41,7 @@ class Answer:
             return
         self._written = True
         self.keep_alive = self.keep_alive and bool(request.keep_alive)
-        version, status, body = request.version, self.status, self._body
+        version, status, body = request.version, self.status, self.body
         head = (
             f"HTTP/{version.major}.{version.minor} {status} {_PHRASES.get(status, '')}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -59,7 +60,7 @@ class Answer:
 
 def render(
     reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
-) -> web.StreamResponse:
+) -> Answer:
     """The one place where a reply becomes an answer.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
@@ -74,7 +75,7 @@ def render(
     headers = {"X-Sandbox-Rule": reply.rule, "X-Sandbox-Request-Id": request_id}
     if reply.headers is not None:
         headers.update(reply.headers)
-    return Answer(status, headers, body, keep_alive=keep_alive)  # type: ignore[return-value]
+    return Answer(status, headers, body, keep_alive=keep_alive)
 
 
 @lru_cache(maxsize=256)
@@ -86,38 +87,33 @@ def _encode(document: Mapping[str, object]) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def explain(
-    reply: Reply,
-    request_id: str,
-    operation: str,
-    service_id: int | None,
-    transaction_id: str | None,
-) -> None:
+def explain(entry: Entry) -> None:
     """One line about a rejection at info, about what was accepted at debug; warnings at info."""
-    level = logging.DEBUG if reply.accepted and not reply.warnings else logging.INFO
+    quiet = entry.code in ACCEPTED and not entry.warnings
+    level = logging.DEBUG if quiet else logging.INFO
     if not log.isEnabledFor(level):
         return
-    why = "; ".join((reply.why, *reply.warnings))
-    words = [operation]
-    words += [f"service {service_id}"] if service_id is not None else []
-    words += [f"transaction {transaction_id}"] if transaction_id is not None else []
+    why = "; ".join((entry.why, *entry.warnings))
+    words = [entry.path if entry.service_id is not None else f"{entry.method} {entry.path}"]
+    words += [f"service {entry.service_id}"] if entry.service_id is not None else []
+    words += [f"transaction {entry.transaction_id}"] if entry.transaction_id is not None else []
     log.log(
         level,
         "%s: %s %s, by rule %s: %s [%s]",
         " ".join(words),
-        reply.code,
-        CATALOGUE[reply.code].message,
-        reply.rule,
+        entry.code,
+        CATALOGUE[entry.code].message,
+        entry.rule,
         why,
-        request_id,
+        entry.id,
         extra={
             "facts": {
-                "request_id": request_id,
-                "operation": operation,
-                "service_id": service_id,
-                "transaction_id": transaction_id,
-                "code": reply.code,
-                "rule": reply.rule,
+                "request_id": entry.id,
+                "operation": entry.path,
+                "service_id": entry.service_id,
+                "transaction_id": entry.transaction_id,
+                "code": entry.code,
+                "rule": entry.rule,
                 "why": why,
             }
         },

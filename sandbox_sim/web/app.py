@@ -3,6 +3,7 @@
 It is served by `server.GatewayRunner`, which asks the router only for paths that begin with `OURS`.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import hdrs, web
@@ -10,9 +11,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.web.checkout import CheckoutFace
-from sandbox_sim.web.control import Control, error as control_error
+from sandbox_sim.web.control_api import BadInput, Face, error as control_error
 from sandbox_sim.web.frontdoor import Frontdoor, expect
+
+log = logging.getLogger("sandbox_sim.requests")
 
 CONTROL_PREFIX = "/_sandbox"
 FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
@@ -24,7 +26,7 @@ DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 def make_app(
     frontdoor: Frontdoor,
-    faces: Iterable[Control | CheckoutFace],
+    faces: Iterable[Face],
     *,
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
@@ -43,14 +45,21 @@ def make_app(
     return app
 
 
+def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
+    """Whether an error says no more than that the client went away before it had its answer."""
+    transport = request.transport
+    return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
+
+
 @web.middleware
 async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Failures under `/_sandbox` in the shape of the control API."""
+    if "\x00" in request.path:  # nothing has such a name, and not every store can be asked for one
+        return _refusal(web.HTTPNotFound())
     try:
-        # Nothing has such a name, and not every store can be asked for one.
-        if "\x00" in request.path:
-            raise web.HTTPNotFound
         return await handler(request)
+    except BadInput as bad:
+        return control_error(400, "bad_request", str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
         return control_error(400, "bad_request", "The body cannot be read as its headers say")
     except StoreError as failure:
@@ -58,8 +67,20 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
     except web.HTTPException as failure:
         if failure.status < 400:
             raise
-        code = failure.reason.lower().replace(" ", "_")
-        answer = control_error(failure.status, code, failure.reason)
-        if isinstance(failure, web.HTTPMethodNotAllowed):
-            answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
-        return answer
+        return _refusal(failure)
+    except Exception as fault:
+        if is_goodbye(fault, request):
+            raise
+        log.exception("%s %s failed", request.method, request.path)
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer was begun already") from None
+        return control_error(500, "internal_error", "A fault of the server; its log says which")
+
+
+def _refusal(failure: web.HTTPException) -> web.Response:
+    """What aiohttp refused, in our shape."""
+    code = failure.reason.lower().replace(" ", "_")
+    answer = control_error(failure.status, code, failure.reason)
+    if isinstance(failure, web.HTTPMethodNotAllowed):
+        answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
+    return answer

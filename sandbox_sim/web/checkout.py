@@ -8,13 +8,14 @@ from sandbox_sim.domain.callbacks import plain
 from sandbox_sim.domain.checkout import PAY_PAGES, Choice
 from sandbox_sim.domain.transactions import WORDING, Status
 from sandbox_sim.gateway.checkout import CheckoutPages, Page
-from sandbox_sim.web.control import Routes
+from sandbox_sim.web.control_api import Guard, Routes
 
+# `no-referrer` would have browsers send the form with `Origin: null`, as from nowhere.
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
 _SHELL = """<!doctype html>
@@ -30,17 +31,21 @@ _CARD_FIELD = (
 
 
 class CheckoutFace:
-    """Routes under `/_sandbox/pay/{id}`; the id is the key, so there is no other."""
+    """Routes under `/_sandbox/pay/{id}`; the id is the key, so there is no other.
 
-    def __init__(self, pages: CheckoutPages) -> None:
+    Any page may lead to this one; only this one may send its form.
+    """
+
+    def __init__(self, pages: CheckoutPages, guard: Guard) -> None:
         self._pages = pages
+        self._guard = guard
 
     def routes(self) -> Routes:
         """The route table."""
         return [
             ("GET", PAY_PAGES + "/{id}", self.view),
             ("HEAD", PAY_PAGES + "/{id}", self.view),
-            ("POST", PAY_PAGES + "/{id}", self.choose),
+            ("POST", PAY_PAGES + "/{id}", self._guard.own_page(self.choose)),
         ]
 
     async def view(self, request: web.Request) -> web.Response:

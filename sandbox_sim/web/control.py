@@ -1,33 +1,41 @@
 """What is ours, under `/_sandbox/`: health, version and the built-in callback receivers."""
 
-import hmac
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Final
 
-from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
+from aiohttp import web
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.documents import said
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
+from sandbox_sim.domain.listing import matches
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.gateway.ports import Clock, Store
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.web.control_api import Guard, Routes, Wait, body_of, too_late
 
-# Method, path and handler of each route of a face.
-Routes = Sequence[tuple[str, str, Handler]]
+# A name that no path can spell, and more room than a request takes.
+_NO_INBOX: Final = ""
+_ROOM: Final = "." * 32_768
 
 
 class Control:
     """The handlers; the secret keys of the clients check the signatures of what comes in."""
 
     def __init__(
-        self, store: Store, clock: Clock, clients: Mapping[str, Client], token: str | None
+        self,
+        store: Store,
+        clock: Clock,
+        watch: Watch,
+        clients: Mapping[str, Client],
+        guard: Guard,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._authorization = None if token is None else f"Bearer {token}".encode()
+        self._watch = watch
+        self._guard = guard
         self._secret_keys = [client.secret_key for client in clients.values()]
 
     def routes(self) -> Routes:
@@ -36,29 +44,28 @@ class Control:
             ("GET", "/_sandbox/livez", self.livez),
             ("GET", "/_sandbox/readyz", self.readyz),
             ("GET", "/_sandbox/version", self.version),
-            ("GET", "/_sandbox/inbox/{name}/messages", self._guarded(self.inbox_messages)),
-            ("DELETE", "/_sandbox/inbox/{name}", self._guarded(self.clear_inbox)),
+            ("GET", "/_sandbox/inbox/{name}/messages", self._guard(self.inbox_messages)),
+            ("POST", "/_sandbox/inbox/{name}/wait", self._guard(self.wait)),
+            ("DELETE", "/_sandbox/inbox/{name}", self._guard(self.clear_inbox)),
             ("*", "/_sandbox/inbox/{name}", self.receive),
         ]
-
-    def _guarded(self, handler: Handler) -> Handler:
-        """The handler, for whoever has the token of the setting `control_token`, if one is set."""
-
-        async def guarded(request: web.Request) -> web.StreamResponse:
-            given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
-            if self._authorization is None or hmac.compare_digest(given, self._authorization):
-                return await handler(request)
-            return error(401, "unauthorized", "Send the header Authorization: Bearer <token>")
-
-        return guarded
 
     async def livez(self, _request: web.Request) -> web.Response:
         """The process answers."""
         return web.json_response({"status": "ok"})
 
     async def readyz(self, _request: web.Request) -> web.Response:
-        """The store answers, so the gateway can do its work."""
-        await self._store.run(lambda unit: unit.next_due())
+        """The store takes what is written, so the gateway can do its work.
+
+        A disk that is full can still be read.
+        """
+        probe = InboxMessage(self._clock.now(), "", (), _ROOM, "missing")
+
+        async def write_and_take_back(unit: Unit) -> None:
+            await unit.add_inbox_message(_NO_INBOX, probe)
+            await unit.clear_inbox(_NO_INBOX)
+
+        await self._store.run(write_and_take_back)
         return web.json_response({"status": "ready"})
 
     async def version(self, _request: web.Request) -> web.Response:
@@ -83,9 +90,30 @@ class Control:
 
     async def inbox_messages(self, request: web.Request) -> web.Response:
         """What lies in an inbox, newest first."""
-        name = request.match_info["name"]
+        return web.json_response({"messages": await self._messages(request.match_info["name"])})
+
+    async def wait(self, request: web.Request) -> web.Response:
+        """Those that match, newest first, as soon as there are `count`; HTTP 408 if they stay out.
+
+        `json.trans_ref` in `match` looks inside a body that is JSON.
+        """
+        name, asked = request.match_info["name"], await body_of(request, Wait, optional=True)
+
+        async def matching() -> list[dict[str, object]]:
+            return [each for each in await self._messages(name) if matches(each, asked.match)]
+
+        async def look() -> list[dict[str, object]] | None:
+            found = await matching()
+            return found[: asked.count] if len(found) >= asked.count else None
+
+        found = await self._watch.until(look, asked.timeout_s)
+        if found is None:
+            return too_late(asked, len(await matching()))
+        return web.json_response({"messages": found})
+
+    async def _messages(self, name: str) -> list[dict[str, object]]:
         messages = await self._store.run(lambda unit: unit.inbox_messages(name))
-        return web.json_response({"messages": [_shown(message) for message in messages]})
+        return [_shown(message) for message in messages]
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""
@@ -94,35 +122,13 @@ class Control:
         return web.json_response({"deleted": deleted})
 
 
-def error(status: int, code: str, message: str) -> web.Response:
-    """An error of the control API, in its own shape."""
-    return web.json_response({"error": {"code": code, "message": message}}, status=status)
-
-
-def _refused(constant: str) -> object:
-    """NaN and Infinity are no JSON."""
-    raise ValueError(constant)
-
-
-def _finite(text: str) -> float:
-    """A number too large for a float is one that we could not write again."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
 def _shown(message: InboxMessage) -> dict[str, object]:
     """A delivery as JSON; `json` is its body where that is JSON."""
-    try:
-        document = json.loads(message.body, parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError):
-        document = None
     return {
         "at": iso(message.at),
         "method": message.method,
         "headers": dict(message.headers),
         "body": message.body,
-        "json": document,
+        "json": said(message.body, None),
         "signature": message.signature,
     }

@@ -126,16 +126,16 @@ class PaymentBody(PaymentFields):
     def payment(self) -> Payment:
         """The payment that the body asks for."""
         return Payment(
-            operation=self.operation,
-            service_id=self.service_id,
-            transaction_id=self.transaction_id,
-            reference=self.reference,
-            amount=Decimal(repr(self.amount)),
-            nw=self.nw,
-            party=self.party,
-            payment_mode=self.payment_option or self.default_mode,
-            currency_code=self.currency_code or DEFAULT_CURRENCY,
-            callback_url=self.callback_url,
+            self.operation,
+            self.service_id,
+            self.transaction_id,
+            self.reference,
+            Decimal(repr(self.amount)),
+            self.nw,
+            self.party,
+            self.payment_option or self.default_mode,
+            self.currency_code or DEFAULT_CURRENCY,
+            self.callback_url,
         )
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
+from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.sms import Sms
@@ -42,6 +43,7 @@ class Call:
     client: Client
     raw: bytes
     our_address: Callable[[], str]
+    operation: Operation | None = None
     service_id: int | None = None
     transaction_id: str | None = None
 
@@ -70,7 +72,7 @@ class Call:
             raise Refused(refusal)
 
 
-Operation = Callable[[Call], Awaitable[Reply]]
+Handler = Callable[[Call], Awaitable[Reply]]
 
 
 class Operations:
@@ -101,36 +103,42 @@ class Operations:
         return await self._pay(call, call.parsed(models.Airtime))
 
     def _pay(self, call: Call, body: models.PaymentBody) -> Awaitable[Reply]:
-        call.transaction_id = body.transaction_id
+        call.operation, call.transaction_id = body.operation, body.transaction_id
         return self._payments.submit(body.payment(), call.client, call.our_address)
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""
+        call.operation = Operation.STATUS
         body = call.parsed(models.StatusQuery)
         call.transaction_id = body.transaction_id
         return await self._queries.transaction_status(body.service_id, body.transaction_id)
 
     async def get_account_balance(self, call: Call) -> Reply:
         """Account balance."""
+        call.operation = Operation.BALANCE
         return await self._queries.account_balance(call.parsed(models.BalanceQuery).service_id)
 
     async def sms_send(self, call: Call) -> Reply:
         """Single SMS."""
+        call.operation = Operation.SMS
         return await self._sms.send(call.parsed(models.SmsSend).request())
 
     async def sms_bulk(self, call: Call) -> Reply:
         """Bulk SMS."""
+        call.operation = Operation.BULK_SMS
         return await self._sms.send(call.parsed(models.SmsBulk).request())
 
     async def sms_history(self, call: Call) -> Reply:
         """SMS history."""
+        call.operation = Operation.SMS_HISTORY
         return await self._sms.history(call.parsed(models.SmsHistory).query())
 
     async def sms_balance(self, call: Call) -> Reply:
         """SMS balance."""
+        call.operation = Operation.SMS_BALANCE
         return await self._sms.balance(call.parsed(models.Body).service_id)
 
-    def by_path(self) -> Mapping[str, Operation]:
+    def by_path(self) -> Mapping[str, Handler]:
         """The route table."""
         return {
             "/make_payment": self.make_payment,

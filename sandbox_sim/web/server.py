@@ -13,7 +13,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.web.answers import render
-from sandbox_sim.web.app import DRAIN, FRONTDOOR, OURS
+from sandbox_sim.web.app import DRAIN, FRONTDOOR, OURS, is_goodbye
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -41,10 +41,13 @@ class _Protocol(RequestHandler):
             why = "the request is not HTTP that this server can read"
             reply = Reply("400", "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
+        elif is_goodbye(exc, request):
+            reply = Reply("500", "errors", "the client went away")
+            log.debug("a client went away before it had its answer")
         else:
             reply = Reply("500", "errors", "a fault of the server")
             log.error("a request failed", exc_info=exc)
-        return render(reply, request_id="unread", keep_alive=False)
+        return render(reply, request_id="unread", keep_alive=False)  # type: ignore[return-value]
 
 
 class _Server(web.Server):

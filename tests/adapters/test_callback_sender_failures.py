@@ -10,7 +10,7 @@ import trustme
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Answer
+from sandbox_sim.domain.callbacks import Answer, Trouble
 from tests.adapters.conftest import Listen, Receiver, http, post
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
@@ -31,6 +31,7 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.problem == "no answer within 0.03 s"
+        assert answer.trouble is Trouble.TIMEOUT
 
     async def test_a_body_that_does_not_end_leaves_the_status_and_what_came_of_it(
         self, sender: HttpCallbackSender, listen: Listen
@@ -55,6 +56,7 @@ class TestNoAnswer:
         assert answer.problem is not None
         assert answer.problem.startswith(f"no connection to 127.0.0.1:{port}: ")
         assert "refused" in answer.problem.lower()
+        assert answer.trouble is Trouble.CONNECTION
 
     async def test_the_connection_is_closed_without_an_answer(
         self, sender: HttpCallbackSender, listen: Listen
@@ -63,6 +65,7 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.problem == "the receiver closed the connection without an answer"
+        assert answer.trouble is Trouble.EXCHANGE
 
     @pytest.mark.parametrize(
         "garbage",
@@ -86,6 +89,7 @@ class TestNoAnswer:
 
         assert answer.problem is not None
         assert answer.problem.startswith("the exchange broke off: ")
+        assert answer.trouble is Trouble.EXCHANGE
 
     @pytest.mark.parametrize(
         "url",
@@ -110,6 +114,7 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.problem == "callback_url is no address that can be called"
+        assert answer.trouble is Trouble.ADDRESS
 
     async def test_a_host_that_nobody_knows(
         self, sender: HttpCallbackSender, monkeypatch: pytest.MonkeyPatch
@@ -122,6 +127,7 @@ class TestNoAnswer:
         answer = await post(sender, "http://nosuchhost.invalid/callback")
 
         assert answer.problem == "the host nosuchhost.invalid is not known"
+        assert answer.trouble is Trouble.HOST
 
     async def test_a_sender_that_was_not_opened_says_so(self) -> None:
         answer = await post(HttpCallbackSender(VirtualClock()), "http://127.0.0.1:9/")
@@ -140,6 +146,7 @@ class TestTls:
 
         assert answer.problem is not None
         assert answer.problem.startswith("the TLS certificate of 127.0.0.1 was not accepted: ")
+        assert answer.trouble is Trouble.CERTIFICATE
 
     async def test_https_to_a_port_that_speaks_plain_http_blames_no_certificate(
         self, sender: HttpCallbackSender, listen: Listen
@@ -158,3 +165,4 @@ class TestTls:
         assert answer.problem is not None
         assert "TLS" in answer.problem
         assert "certificate" not in answer.problem
+        assert answer.trouble is Trouble.TLS

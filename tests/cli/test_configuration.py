@@ -14,9 +14,7 @@ from sandbox_sim.config import Settings, defaults, load
 
 
 @pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("CONFIG", *Settings.model_fields):
-        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 

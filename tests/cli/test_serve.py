@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -16,64 +15,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings
+from tests.cli.processes import SOON, end, ended, first_line, running
 
 POSTGRES = "sandbox_sim.adapters.stores.postgres"
-SOON = 15  # seconds; a bound, reached only when something is broken
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where the default store is
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
-
-
-@contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A server that is killed at the end, if it is still there."""
-    process = subprocess.Popen(  # noqa: S603 -- ourselves
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-
-def first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline()
-
-
-def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
-    process.send_signal(by)
-    code = process.wait(SOON)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    return code, process.stdout.read(), process.stderr.read()
 
 
 def in_process(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 -- ourselves
-        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
-    )
-
-
 @pytest.mark.decision("D1", "D2")
-def test_the_life_of_a_server() -> None:
+def test_the_life_of_a_server(tmp_path: Path) -> None:
     """One process for all that a person sees of it: a process takes longer than all else here."""
     with running("serve", "--port", "0") as server:
         ready = first_line(server)
@@ -93,6 +45,7 @@ def test_the_life_of_a_server() -> None:
         assert (code, err) == (0, "")
         assert "credentials: sandbox_key:sandbox_secret" in out
         assert f"{url}/_sandbox/inbox/" in out
+        assert f"state: {tmp_path}" in out
 
 
 @pytest.mark.spec("auth.5")
@@ -122,6 +75,8 @@ class TestItDoesNotStart:
             (("--set", "settle_delay_ms=-1"), "settle_delay_ms (from flag): "),
             (("--log-level", "loud"), "log_level (from flag): "),
             (("--store", "nowhere"), "store (from flag): "),
+            (("--store", "sqlite:~nobody-of-this-name/x"), "store (from flag): must be a path"),
+            (("--store", "sqlite:a\x00b"), "store (from flag): must not hold a NUL"),
             (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
             (("--host", "0.0.0.0"), "control_token: must be set because host 0.0.0.0 is not"),
         ],
@@ -254,7 +209,7 @@ def test_the_version() -> None:
     assert re.fullmatch(r"sandbox-sim, version \d+\.\d+\.\d+\n", in_process("--version").output)
 
 
-@pytest.mark.parametrize("name", ["serve", "readyz", "config"])
+@pytest.mark.parametrize("name", ["serve", "readyz", "doctor", "config"])
 def test_each_command_explains_itself(name: str) -> None:
     result = in_process(name, "-h")
 

@@ -12,23 +12,16 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox_sim.config import Settings
+from sandbox_sim.adapters.stores.postgres_url import masked
 from tests import postgres
-from tests.cli.test_serve import SOON, end, ended, first_line, in_process, running
+from tests.cli.processes import SOON, end, ended, first_line, running
+from tests.cli.test_serve import in_process
 
 CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -174,9 +167,10 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
         first_line(server)
         workers = children(server.pid)
 
-        code, _, err = end(server, signal.SIGINT)
+        code, out, err = end(server, signal.SIGINT)
 
         assert (code, err) == (130, "")
+        assert f"state: {masked(store)}" in out
         assert not any(map(is_there, workers))
 
 
@@ -188,7 +182,7 @@ class TestItDoesNotStart:
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == (
             "workers: 2 processes need a store that they can share, "
-            f"store = postgresql://USER@HOST/DATABASE; it is {store}\n"
+            f"postgresql://USER@HOST/DATABASE; store is {store}\n"
         )
 
     def test_when_the_store_cannot_be_opened_and_says_so_once(self) -> None:

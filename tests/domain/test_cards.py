@@ -42,3 +42,17 @@ def test_a_masked_card_is_as_long_and_never_tells_more_than_ten_digits(number: s
     assert len(shown) == len(number)
     assert sum(char.isdigit() for char in shown) <= 10
     assert not number or "*" in shown
+
+
+@pytest.mark.parametrize(
+    ("number", "may_be"),
+    [
+        *((number, True) for number in cards.TEST_CARDS),
+        ("4111111111111112", False),
+        ("378282246310005", True),
+        ("1767258000123", False),
+        ("7992739871300000", False),
+    ],
+)
+def test_a_card_is_told_from_other_long_numbers(number: str, may_be: bool) -> None:
+    assert cards.may_be_card(number) is may_be

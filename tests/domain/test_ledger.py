@@ -1,12 +1,13 @@
 """Accounts: the figures of the interface, and money that goes nowhere unseen."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.domain import ledger
-from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from tests.domain.samples import NOON, PAYMENTS, SETTLED, transaction
@@ -115,6 +116,47 @@ def test_the_opening_units_are_a_setting_but_for_a_service_that_ends_in_9(
 @pytest.mark.decision("D22")
 def test_the_opening_units_touch_no_other_account() -> None:
     assert ledger.opening(55, Account.PAYOUT, 20, NOON).amount == 10000
+
+
+# Any amount that a JSON number can say.
+FLOATS = st.floats(allow_nan=False, allow_infinity=False).map(lambda number: Decimal(repr(number)))
+
+
+@pytest.mark.decision("D21", "D22")
+@given(st.lists(FLOATS, min_size=1))
+def test_a_balance_is_the_sum_of_its_postings_to_the_last_digit(amounts: list[Decimal]) -> None:
+    balance = Balance(Decimal(0), NOON)
+    for amount in amounts:
+        balance = balance.after(Posting(55, Account.PAYOUT, amount, "deposited", "", SETTLED))
+
+    assert Fraction(balance.amount) == sum(map(Fraction, amounts))
+    assert balance == (ledger.total(amounts), SETTLED)
+
+
+@pytest.mark.decision("D22")
+@pytest.mark.parametrize(("balance", "agrees"), [("500", True), ("500.0", True), ("499", False)])
+def test_an_audit_agrees_where_balance_and_sum_are_the_same(balance: str, agrees: bool) -> None:
+    assert Audit(55, Account.SMS, Decimal(balance), Decimal(500)).agrees is agrees
+
+
+@pytest.mark.decision("D22")
+@pytest.mark.parametrize(
+    ("query", "admitted"),
+    [
+        (LedgerQuery(), True),
+        (LedgerQuery(55, Account.SMS, "charge", "M1", after=8), True),
+        (LedgerQuery(after=7), False),
+        (LedgerQuery(after=6), False),
+        (LedgerQuery(56), False),
+        (LedgerQuery(account=Account.PAYOUT), False),
+        (LedgerQuery(reason="refund"), False),
+        (LedgerQuery(subject=""), False),
+    ],
+)
+def test_a_line_must_meet_all_that_is_asked_for(query: LedgerQuery, admitted: bool) -> None:
+    line = LedgerLine(7, Posting(55, Account.SMS, Decimal(-1), "charge", "M1", NOON))
+
+    assert query.admits(line) is admitted
 
 
 @pytest.mark.decision("D21")

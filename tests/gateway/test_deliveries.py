@@ -214,6 +214,20 @@ class TestWhatMayNotHappen:
 
         assert await works.states() == {"odd": Delivery.FAILED}
 
+    async def test_an_attempt_of_a_service_that_was_reset_leaves_no_trace(
+        self, works: Works
+    ) -> None:
+        async def reset() -> None:
+            await works.store.run(lambda unit: unit.reset(None))
+
+        works.sender.on_post = reset
+        await works.notify(callback())
+
+        await works.jobs.settle()
+
+        assert await works.states() == {}
+        assert await works.next_due() is None
+
     async def test_an_attempt_is_recorded_as_soon_as_the_store_is_back(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -148,7 +148,8 @@ async def test_stopping_does_not_wait_for_a_callback_to_an_inbox_of_our_own(turn
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     async with ClientSession() as session:
-        sandbox = Sandbox(f"http://127.0.0.1:{runner.addresses[0][1]}", gateway, session)
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        sandbox = Sandbox(url, gateway, session, runner)
         await sandbox.collect()
         for _ in range(turns):
             await asyncio.sleep(0)

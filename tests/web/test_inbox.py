@@ -1,23 +1,18 @@
 """What is ours under /_sandbox: the built-in callback receiver, health and version."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import sign
-from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.wire import Answer, exchange, request_bytes, strict_json
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask, assert_error
+from tests.web.wire import exchange, request_bytes
 
 BODY = b'{"trans_ref": "T1"}'
-
-
-async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:
-    """Ask without credentials: what is under /_sandbox takes none of the gateway's."""
-    async with sandbox.session.request(
-        method, sandbox.url + path, data=body or None, headers=headers
-    ) as response:
-        return Seen(response.status, dict(response.headers), strict_json(await response.read()))
 
 
 async def messages(sandbox: Sandbox, name: str = "orders") -> list[dict[str, Any]]:
@@ -25,14 +20,6 @@ async def messages(sandbox: Sandbox, name: str = "orders") -> list[dict[str, Any
     assert seen.status == 200
     found: list[dict[str, Any]] = seen.body["messages"]
     return found
-
-
-def assert_error(answer: Seen | Answer, status: int) -> None:
-    """An error in the shape of the control API."""
-    assert answer.status == status
-    assert set(answer.body) == {"error"}
-    assert answer.body["error"]["code"]
-    assert answer.body["error"]["message"]
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "PUT", "PATCH", "OPTIONS"])
@@ -246,6 +233,25 @@ class TestTheControlToken:
         sandbox = await start_sandbox(control_token="s3cret")
 
         assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)).status == 200
+
+
+class TestWaiting:
+    async def test_a_test_waits_for_its_callback(self, sandbox: Sandbox) -> None:
+        for number in range(2):
+            await sandbox.collect(transaction_id=f"T{number}")
+        match = {"json.trans_ref": "T1", "signature": "valid"}
+        body = json.dumps({"match": match, "timeout_s": 60}).encode()
+        waiting = asyncio.create_task(ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body))
+
+        await sandbox.advance(seconds=1)
+
+        (message,) = (await waiting).body["messages"]
+        assert message["json"]["trans_ref"] == "T1"
+
+    async def test_one_that_stays_out_is_a_timeout(self, sandbox: Sandbox) -> None:
+        answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 0}')
+
+        assert_error(answer, 408, "0 of 1 came within 0 s")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])

@@ -30,24 +30,25 @@ async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.fixture
-def url() -> str:
+def database() -> str:
     return postgres.empty_database()
 
 
 @pytest.fixture
-async def start(url: str) -> AsyncIterator[Start]:
+async def start(database: str) -> AsyncIterator[Start]:
     """Starts one more server on the same database."""
     runners: list[GatewayRunner] = []
     async with ClientSession() as session:
 
         async def started(clock: Clock | None = None, **settings: Any) -> Sandbox:
-            chosen = Settings(**{"store": url, **settings})
+            chosen = Settings(**{"store": database, **settings})
             gateway = build(chosen, clock=clock or VirtualClock())
             runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
-            return Sandbox(f"http://127.0.0.1:{runner.addresses[0][1]}", gateway, session)
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            return Sandbox(url, gateway, session, runner)
 
         yield started
         for runner in runners:
@@ -168,8 +169,8 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
 
 class TestPostgresIsAway:
     @pytest.fixture
-    async def way(self, url: str) -> AsyncIterator[Proxy]:
-        async with proxy(url) as way:
+    async def way(self, database: str) -> AsyncIterator[Proxy]:
+        async with proxy(database) as way:
             yield way
 
     @pytest.fixture

@@ -70,9 +70,12 @@ def request_bytes(
     length: bool = True,
     credentials: bool = True,
     agent: bool = True,
+    host: bytes | None = b"127.0.0.1",
+    version: bytes = b"HTTP/1.1",
 ) -> bytes:
     """A request as it goes over the wire; each header is a whole line without its end."""
-    lines = [b"%b %b HTTP/1.1" % (_bytes(method), _bytes(target)), b"Host: gateway"]
+    lines = [b"%b %b %b" % (_bytes(method), _bytes(target), version)]
+    lines += [b"Host: " + host] if host is not None else []
     lines += [b"Authorization: " + basic().encode()] if credentials else []
     lines += [b"User-Agent: tests"] if agent else []
     lines += [b"Content-Length: %d" % len(body)] if length else []

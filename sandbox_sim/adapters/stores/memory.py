@@ -6,105 +6,26 @@ behind. Nothing here suspends, so units never mix.
 
 import heapq
 import itertools
-import math
-from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import TypeVar
 
-from cachetools import TLRUCache
-
+from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
+from sandbox_sim.adapters.stores.memory_state import NO_SERVICE, PlacedEntry, QueuedJob, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
-from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
+from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock, Unit
 
-_A_MINUTE: Final = timedelta(minutes=1)
-
 T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
-
-# A job as the heap orders it: due_at, number, kind, service_id, subject.
-_Entry = tuple[datetime, int, JobKind, int, str]
-
-
-class _StatusCache(TLRUCache[datetime, list[str]]):
-    """Transactions by network id until they expire, and which one a `transaction_id` names.
-
-    What cachetools keeps is the terms: the ids that may be forgotten by the end of a minute. Asked
-    once a minute, and not for each transaction, it costs a request nothing; and nothing hangs on
-    the minute, because what has expired is not found, whether it is still here or not.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(maxsize=math.inf, ttu=_end_of_term, timer=clock.now)  # type: ignore[arg-type]
-        self.records: dict[str, Transaction] = {}
-        self.current: dict[str, str] = {}
-        self._clock = clock
-        self._minute: datetime | None = None
-        self._ids: list[str] = []
-
-    def add(self, transaction: Transaction) -> None:
-        """Keep a transaction for its term."""
-        network_id = transaction.network_transaction_id
-        self.records[network_id] = transaction
-        self._keep(network_id, transaction.expires_at)
-
-    def find(self, network_id: str) -> Transaction | None:
-        """The transaction, unless its term is over."""
-        found = self.records.get(network_id)
-        return None if found is None or found.kept_until <= self._clock.now() else found
-
-    def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
-        """Forget what is over; what is pending still is kept longer."""
-        ended = super().expire(time)
-        for minute, ids in ended:
-            for transaction in filter(None, map(self.records.get, ids)):
-                self._forget(transaction, minute)
-        return ended
-
-    def _forget(self, transaction: Transaction, minute: datetime) -> None:
-        network_id = transaction.network_transaction_id
-        if transaction.kept_until > minute:
-            self._keep(network_id, transaction.kept_until)
-            return
-        del self.records[network_id]
-        if self.current.get(transaction.transaction_id) == network_id:
-            del self.current[transaction.transaction_id]
-
-    def _keep(self, network_id: str, until: datetime) -> None:
-        minute = until.replace(second=0, microsecond=0) + _A_MINUTE
-        if minute != self._minute:
-            self._minute, self._ids = minute, self.setdefault(minute, [])
-        self._ids.append(network_id)
-
-
-# A term is a moment of gateway time; cachetools only compares it with what its timer says.
-def _end_of_term(minute: datetime, _ids: list[str], _now: object) -> datetime:
-    return minute
-
-
-def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
-    return record.kept_until
-
-
-@dataclass(slots=True)
-class _Service:
-    """Everything that belongs to one `service_id`."""
-
-    transactions: _StatusCache
-    callbacks: dict[str, Callback] = field(default_factory=dict)
-    finished: deque[str] = field(default_factory=deque)
-    balances: dict[Account, Balance] = field(default_factory=dict)
-    postings: list[Posting] = field(default_factory=list)
-    messages: dict[str, Message] = field(default_factory=dict)
-    batches: dict[str, list[str]] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -113,12 +34,17 @@ class MemoryStore:
     def __init__(self, clock: Clock) -> None:
         self._unit = _MemoryUnit(clock)
         self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
 
     async def open(self) -> None:
         """There is nothing to open."""
 
     async def close(self) -> None:
         """What was kept is gone with the process."""
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit has written something."""
+        self._watchers.append(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
@@ -137,35 +63,14 @@ class MemoryStore:
             raise
         if unit.added is not None and self._notice is not None:
             self._notice(unit.added)
+        if unit.undo:
+            for notice in self._watchers:
+                notice()
         return result
 
 
-class _MemoryUnit:
-    """The one unit of work; `undo` and `added` belong to the run in hand."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.undo: list[Callable[[], object]] = []
-        self.added: datetime | None = None
-        self._clock = clock
-        self._services: dict[int, _Service] = {}
-        self._checkouts: TLRUCache[str, Checkout] = TLRUCache(
-            maxsize=math.inf,
-            ttu=_kept_until,  # type: ignore[arg-type]
-            timer=clock.now,  # type: ignore[arg-type]
-        )
-        self._heap: list[_Entry] = []
-        self._claimed: dict[int, _Entry] = {}
-        self._numbers = itertools.count(1)
-        self._shift: dict[str, timedelta] = {}
-        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(
-            lambda: deque(maxlen=KEPT_INBOX_MESSAGES)
-        )
-
-    def _service(self, service_id: int) -> _Service:
-        service = self._services.get(service_id)
-        if service is None:
-            service = self._services[service_id] = _Service(_StatusCache(self._clock))
-        return service
+class _MemoryUnit(MemoryLedger):
+    """The one unit of work."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         cache = self._service(service_id).transactions
@@ -197,8 +102,10 @@ class _MemoryUnit:
     async def save_checkout(self, checkout: Checkout) -> None:
         self._put(self._checkouts, checkout.id, checkout)
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        return self._service(service_id).callbacks.get(callback_id)
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        services = self._listed(service_id)
+        found = (service.callbacks.get(callback_id) for service in services)
+        return next(filter(None, found), None)
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
         return list(reversed(self._service(service_id).callbacks.values()))
@@ -206,6 +113,8 @@ class _MemoryUnit:
     async def save_callback(self, callback: Callback) -> None:
         service = self._service(callback.service_id)
         before = service.callbacks.get(callback.id)
+        if before is None:
+            self._put(self._places, callback.id, next(self._numbers))
         self._put(service.callbacks, callback.id, callback)
         finished_before = before is not None and before.state is not Delivery.PENDING
         if callback.state is Delivery.PENDING or finished_before:
@@ -215,9 +124,17 @@ class _MemoryUnit:
         if len(service.finished) > KEPT_CALLBACKS:
             self._forget(service, service.finished.popleft())
 
-    def _forget(self, service: _Service, callback_id: str) -> None:
-        """Let the oldest finished callback go; taken back, it is the oldest again."""
-        forgotten = service.callbacks.pop(callback_id)
+    def _forget(self, service: Service, callback_id: str) -> None:
+        """Let the oldest finished callback go; taken back, it is the oldest again.
+
+        One that is sent once more is not finished, and comes here again when it is.
+        """
+        forgotten = service.callbacks.get(callback_id)
+        if forgotten is None or forgotten.state is Delivery.PENDING:
+            self.undo.append(lambda: service.finished.appendleft(callback_id))
+            return
+        self._take(self._places, callback_id)
+        del service.callbacks[callback_id]
 
         def take_back() -> None:
             service.finished.appendleft(callback_id)
@@ -226,6 +143,63 @@ class _MemoryUnit:
             service.callbacks.update({callback_id: forgotten, **newer})
 
         self.undo.append(take_back)
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        lists = [
+            service.transactions.newest_first() for service in self._listed(listing.service_id)
+        ]
+        # The ids of transactions count up.
+        place_of = attrgetter("initiated_at", "network_transaction_id")
+        return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        lists = [
+            reversed(service.callbacks.values()) for service in self._listed(listing.service_id)
+        ]
+        return self._by_place(lists, listing, "id")
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        lists = [
+            reversed(service.messages.values()) for service in self._listed(listing.service_id)
+        ]
+        return self._by_place(lists, listing, "processing_id")
+
+    def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
+        name_of = attrgetter(name)
+        return stretch(lists, listing, name_of, lambda record: self._places[name_of(record)])
+
+    async def add_entries(self, entries: Sequence[Entry]) -> None:
+        pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
+        for entry in entries:
+            service = self._service(entry.service_id or NO_SERVICE)
+            gone = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
+            service.dropped += len(gone)
+            service.entries.append((next(self._numbers), entry))
+            pushed_out.append((service, gone))
+
+        def take_back() -> None:
+            for service, gone in reversed(pushed_out):
+                service.entries.pop()
+                service.entries.extendleft(gone)
+                service.dropped -= len(gone)
+
+        self.undo.append(take_back)
+
+    async def list_entries(self, listing: Listing) -> Sequence[Entry]:
+        lists = [reversed(service.entries) for service in self._listed(listing.service_id)]
+        found = stretch(lists, listing, lambda place: place[1].id, itemgetter(0))
+        return [entry for _, entry in found]
+
+    async def clear_entries(self, service_id: int | None) -> int:
+        services = self._listed(service_id)
+        cleared = sum(len(service.entries) for service in services)
+        for service in services:
+            self.undo.append(partial(setattr, service, "entries", service.entries))
+            service.entries = deque()
+        return cleared
+
+    async def dropped_entries(self, service_id: int | None) -> int:
+        return sum(service.dropped for service in self._listed(service_id))
 
     async def add_job(self, job: Job) -> None:
         entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
@@ -248,36 +222,23 @@ class _MemoryUnit:
     async def next_due(self) -> datetime | None:
         return self._heap[0][0] if self._heap else None
 
-    def _pop_due(self, now: datetime) -> Iterator[_Entry]:
+    def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:
             yield heapq.heappop(self._heap)
 
-    def _drop(self, entry: _Entry) -> None:
+    def _drop(self, entry: QueuedJob) -> None:
         self._heap.remove(entry)
         heapq.heapify(self._heap)
 
-    def _unclaim(self, entries: Sequence[_Entry]) -> None:
+    def _unclaim(self, entries: Sequence[QueuedJob]) -> None:
         for entry in entries:
             del self._claimed[entry[1]]
             heapq.heappush(self._heap, entry)
 
-    async def balance(self, service_id: int, account: Account) -> Balance | None:
-        return self._service(service_id).balances.get(account)
-
-    async def post(self, posting: Posting) -> None:
-        service = self._service(posting.service_id)
-        before = service.balances.get(posting.account)
-        amount = posting.amount if before is None else before.amount + posting.amount
-        self._put(service.balances, posting.account, Balance(amount, posting.at))
-        service.postings.append(posting)
-        self.undo.append(service.postings.pop)
-
-    async def postings(self, service_id: int) -> Sequence[Posting]:
-        return list(self._service(service_id).postings)
-
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
         for message in messages:
+            self._put(self._places, message.processing_id, next(self._numbers))
             self._put(service.messages, message.processing_id, message)
         batch_id = messages[0].batch_id
         if batch_id is not None:
@@ -295,7 +256,7 @@ class _MemoryUnit:
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         kept = self._service(query.service_id).messages
-        first = (query.page - 1) * query.limit
+        first = query.first
         if not query.filtered:
             if first >= len(kept):
                 return [], len(kept)
@@ -305,16 +266,7 @@ class _MemoryUnit:
         return found[first : first + query.limit], len(found)
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        inbox = self._inboxes[name]
-        pushed_out = inbox[0] if len(inbox) == inbox.maxlen else None
-        inbox.append(message)
-
-        def take_back() -> None:
-            inbox.pop()
-            if pushed_out is not None:
-                inbox.appendleft(pushed_out)
-
-        self.undo.append(take_back)
+        self._append(self._inboxes[name], message, KEPT_INBOX_MESSAGES)
 
     async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
         return list(reversed(self._inboxes[name])) if name in self._inboxes else []
@@ -326,22 +278,22 @@ class _MemoryUnit:
         self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
         return len(inbox)
 
+    async def reset(self, service_id: int | None) -> None:
+        self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
+        if service_id is None:
+            self._begin_anew()
+            return
+        service = self._service(service_id)
+        for name in (*service.callbacks, *service.messages):
+            self._take(self._places, name)
+        self._services = {n: each for n, each in self._services.items() if n != service_id}
+        self._heap = [job for job in self._heap if job[3] != service_id]
+        heapq.heapify(self._heap)
+        self._claimed = {n: job for n, job in self._claimed.items() if job[3] != service_id}
+        self._lines = [line for line in self._lines if line.posting.service_id != service_id]
+
     async def clock_shift(self) -> timedelta:
         return self._shift.get("clock", timedelta())
 
     async def save_clock_shift(self, shift: timedelta) -> None:
         self._put(self._shift, "clock", shift)
-
-    def _put(self, kept: MutableMapping[K, V], key: K, value: V) -> None:
-        """Set a key, noting what it was."""
-        before = kept.get(key)
-        kept[key] = value
-        self.undo.append(lambda: _put_back(kept, key, before))
-
-
-def _put_back(kept: MutableMapping[K, V], key: K, before: V | None) -> None:
-    """Make a key what it was; None stands for not there."""
-    if before is None:
-        kept.pop(key, None)
-    else:
-        kept[key] = before

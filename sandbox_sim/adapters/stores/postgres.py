@@ -81,6 +81,7 @@ class PostgresStore:
             on_beat=self._on_beat,
         )
         self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
         self._shift = timedelta()
         self._forget_at: datetime | None = None
         self._tidying: asyncio.Task[None] | None = None
@@ -111,6 +112,10 @@ class PostgresStore:
             closing.cancel()
             await asyncio.wait({closing}, timeout=_CLOSING_S)
         await self._line.close()
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit of this server has written something."""
+        self._watchers.append(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added, by any server."""
@@ -165,6 +170,8 @@ class PostgresStore:
         self._line.claims -= unit.finished
         for network_id, number in unit.held.items():
             self._gate.when_released(network_id, partial(self._line.let_go, number))
+        for notice in self._watchers if unit.wrote else ():
+            notice()
         if unit.added is not None:
             self._on_job(unit.added)
             self._line.tell_job(unit.added)

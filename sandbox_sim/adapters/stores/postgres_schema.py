@@ -52,5 +52,5 @@ async def migrate(connection: Borrowed) -> None:
                 "install a newer sandbox_sim or choose another database"
             )
         for number in range(version + 1, newest + 1):
-            await connection.execute(schema.script(number, serial=_SERIAL, clustered=""))
+            await connection.execute(schema.script(number, serial=_SERIAL))
         await connection.execute(f"UPDATE gateway SET version = {newest}")

@@ -58,6 +58,7 @@ class PostgresUnit(SqlUnit):
         self.finished: set[int] = set()
         self.held: dict[str, int] = {}
         self.shift: timedelta | None = None
+        self.wrote = False
         self._connection = connection
         self._gate = gate
         self._claims = claims
@@ -82,12 +83,14 @@ class PostgresUnit(SqlUnit):
 
     async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
         await self._begin()
+        self.wrote = self.wrote or not statement.startswith("SELECT")
         found = await self._connection.fetch(_numbered(statement), *values, timeout=self._timeout)
         # asyncpg's records are read like tuples, and only in name no sequences.
         return cast("Sequence[Row]", found)
 
     async def _each(self, statement: str, values: Iterable[Row]) -> None:
         await self._begin()
+        self.wrote = True
         await self._connection.executemany(_numbered(statement), values)
 
     async def _lock(self, *key: object) -> None:
@@ -153,10 +156,12 @@ class PostgresUnit(SqlUnit):
         if alone:
             self._timeout = _FORGETTING_S
             await super().forget(now)
+            self.wrote = False  # nothing that anybody waits for
 
     async def next_block(self) -> int:
         """The number of a block of network transaction ids that nobody else has."""
         ((number,),) = await self._rows(_NEXT_BLOCK)
+        self.wrote = False  # nothing that anybody waits for
         return int(number)
 
 

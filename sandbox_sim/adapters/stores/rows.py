@@ -14,6 +14,7 @@ from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.journal import Entry, request_text
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
@@ -28,6 +29,10 @@ CALLBACK: Final = Callback._fields
 JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
+ENTRY: Final = Entry._fields
+
+# The service of requests that name none; the ids of services begin at 1.
+NO_SERVICE: Final = 0
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -165,6 +170,34 @@ def to_message(row: Row) -> Message:
     *plain, status, created_at, sent_at, provider_code, error_message = row
     times = moment(created_at), _maybe_moment(sent_at)
     return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message))
+
+
+def from_entry(entry: Entry) -> Row:
+    """In the order of `ENTRY`; the warnings are JSON."""
+    transaction_id = entry.transaction_id and _clean(entry.transaction_id)
+    return (
+        *(entry.id, micros(entry.at), entry.service_id or NO_SERVICE),
+        *(entry.operation, transaction_id),
+        *(_clean(entry.method), _clean(entry.path), _clean(request_text(entry))),
+        *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
+        *(json.dumps(entry.warnings), entry.answer.decode(), entry.duration_ms),
+    )
+
+
+def to_entry(row: Row) -> Entry:
+    """From the columns of `ENTRY`."""
+    values = dict(zip(ENTRY, row, strict=True))
+    bodies = {name: values[name].encode() for name in ("request", "answer")}
+    warnings = tuple(json.loads(values["warnings"]))
+    values.update(at=moment(values["at"]), service_id=values["service_id"] or None)
+    return Entry(**{**values, **bodies, "warnings": warnings})
+
+
+def _clean(text: str) -> str:
+    """The text without what no text column takes: NUL, and half of a pair of surrogates."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\u2400")
 
 
 def from_inbox_message(message: InboxMessage) -> str:

@@ -1,11 +1,17 @@
 """The tables, as numbered migrations that are run in order and never changed once released.
 
 What the two databases spell differently stands in braces: `{serial}` is a key that the database
-counts up, `{clustered}` keeps a table in the order of its key. A `number` is the order in which
-rows came, because several may come at one moment of a clock that stands still.
+counts up. A `number` is the order in which rows came, because several may come at one moment of a
+clock that stands still; a `position` is the same among the messages of a service, without gaps.
 """
 
 from typing import Final
+
+# The tables whose rows belong to a service.
+OF_SERVICES: Final = (
+    *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
+    *("requests", "dropped_requests"),
+)
 
 MIGRATIONS: Final = (
     """
@@ -87,6 +93,7 @@ CREATE TABLE balances (
 );
 
 CREATE TABLE messages (
+    number {serial},
     service_id BIGINT NOT NULL,
     position BIGINT NOT NULL,
     processing_id TEXT NOT NULL,
@@ -101,9 +108,9 @@ CREATE TABLE messages (
     created_at BIGINT NOT NULL,
     sent_at BIGINT,
     provider_code TEXT,
-    error_message TEXT,
-    PRIMARY KEY (service_id, position)
-) {clustered};
+    error_message TEXT
+);
+CREATE UNIQUE INDEX messages_by_position ON messages (service_id, position);
 CREATE INDEX messages_by_id ON messages (processing_id);
 CREATE INDEX messages_by_batch ON messages (batch_id) WHERE batch_id IS NOT NULL;
 
@@ -114,6 +121,33 @@ CREATE TABLE inbox (
 );
 CREATE INDEX inbox_by_name ON inbox (name, number);
 
+-- Service 0 stands for requests that name none; the ids of services begin at 1.
+CREATE TABLE requests (
+    number {serial},
+    id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    service_id BIGINT NOT NULL,
+    operation TEXT,
+    transaction_id TEXT,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    request TEXT NOT NULL,
+    http_status INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    why TEXT NOT NULL,
+    warnings TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    duration_ms DOUBLE PRECISION NOT NULL
+);
+CREATE INDEX requests_by_service ON requests (service_id, number);
+
+-- How many requests of a service made room for newer ones.
+CREATE TABLE dropped_requests (
+    service_id BIGINT PRIMARY KEY,
+    count BIGINT NOT NULL
+);
+
 CREATE TABLE clock (
     shift BIGINT NOT NULL
 );
@@ -122,6 +156,6 @@ INSERT INTO clock VALUES (0);
 )
 
 
-def script(version: int, *, serial: str, clustered: str) -> str:
+def script(version: int, *, serial: str) -> str:
     """The migration to a version, counted from 1, in the words of one database."""
-    return MIGRATIONS[version - 1].format(serial=serial, clustered=clustered)
+    return MIGRATIONS[version - 1].format(serial=serial)

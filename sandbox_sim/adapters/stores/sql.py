@@ -4,19 +4,22 @@ Statements take `?` for a value. Rows are found by what the interface calls them
 `position` only keep the order in which they came.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
 
-from sandbox_sim.adapters.stores import rows
-from sandbox_sim.adapters.stores.rows import Row, micros, moment
+from sandbox_sim.adapters.stores import rows, schema
+from sandbox_sim.adapters.stores.rows import micros, moment
+from sandbox_sim.adapters.stores.sql_base import insert, select, upsert
+from sandbox_sim.adapters.stores.sql_journal import SqlJournal
+from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import (
     PENDING_RETENTION,
@@ -26,52 +29,42 @@ from sandbox_sim.domain.transactions import (
 )
 from sandbox_sim.gateway.ports import Clock
 
-
-def _insert(table: str, columns: Sequence[str]) -> str:
-    marks = ", ".join("?" for _ in columns)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-
-
-def _upsert(table: str, key: str, columns: Sequence[str]) -> str:
-    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return f"{_insert(table, columns)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
-
-
-def _select(columns: Sequence[str], table: str, condition: str) -> str:
-    return f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}"
-
-
-_ADD_TRANSACTION = _insert("transactions", rows.TRANSACTION)
+_ADD_TRANSACTION = insert("transactions", rows.TRANSACTION)
 _SAVE_TRANSACTION = (
     "UPDATE transactions SET party = ?, status = ?, decided_at = ? WHERE network_transaction_id = ?"
 )
-_TRANSACTION = _select(
+_TRANSACTION = select(
     rows.TRANSACTION,
     "transactions",
     "service_id = ? AND transaction_id = ? ORDER BY number DESC LIMIT 1",
 )
-_TRANSACTION_BY_NETWORK_ID = _select(
+_TRANSACTION_BY_NETWORK_ID = select(
     rows.TRANSACTION, "transactions", "network_transaction_id = ? AND service_id = ?"
 )
-_SAVE_CHECKOUT = _upsert("checkouts", "id", rows.CHECKOUT)
-_CHECKOUT = _select(rows.CHECKOUT, "checkouts", "id = ?")
-_SAVE_CALLBACK = _upsert("callbacks", "id", rows.CALLBACK)
-_CALLBACK = _select(rows.CALLBACK, "callbacks", "id = ? AND service_id = ?")
-_CALLBACKS = _select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
-_ADD_JOB = _insert("jobs", rows.JOB[:-1])
-_POST = _insert("postings", rows.POSTING)
-_POSTINGS = _select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
+_SAVE_CHECKOUT = upsert("checkouts", "id", rows.CHECKOUT)
+_CHECKOUT = select(rows.CHECKOUT, "checkouts", "id = ?")
+_SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
+_CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
+_CALLBACKS = select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
+_ADD_JOB = insert("jobs", rows.JOB[:-1])
+_POST = insert("postings", rows.POSTING)
+_POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
 _BALANCE = "SELECT amount, updated_at FROM balances WHERE service_id = ? AND account = ?"
-_SAVE_BALANCE = _upsert(
+_SAVE_BALANCE = upsert(
     "balances", "service_id, account", ("service_id", "account", "amount", "updated_at")
 )
+_AUDIT = (
+    "SELECT service_id, account, amount, count(*) FROM postings WHERE {condition} "
+    "GROUP BY service_id, account, amount UNION ALL "
+    "SELECT service_id, account, amount, 0 FROM balances WHERE {condition}"
+)
 _LAST_POSITION = "SELECT max(position) FROM messages WHERE service_id = ?"
-_ADD_MESSAGE = _insert("messages", ("position", *rows.MESSAGE))
+_ADD_MESSAGE = insert("messages", ("position", *rows.MESSAGE))
 _SAVE_MESSAGE = (
     "UPDATE messages SET status = ?, sent_at = ?, provider_code = ?, error_message = ? "
     "WHERE processing_id = ?"
 )
-_MESSAGES = _select(
+_MESSAGES = select(
     rows.MESSAGE,
     "messages",
     "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
@@ -91,9 +84,10 @@ _FORGET_CALLBACKS = (
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
 _A_NUMBER_BEYOND_ALL: Final = 2**62
+_A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
 
-class SqlUnit(ABC):
+class SqlUnit(SqlJournal):
     """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
@@ -103,22 +97,6 @@ class SqlUnit(ABC):
     def __init__(self, clock: Clock) -> None:
         self.added: datetime | None = None
         self._clock = clock
-
-    @abstractmethod
-    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
-        """Run a statement; the rows that it returns, if it does."""
-
-    @abstractmethod
-    async def _each(self, statement: str, values: Iterable[Row]) -> None:
-        """Run a statement for each row of values."""
-
-    @abstractmethod
-    async def _lock(self, *key: object) -> None:
-        """Wait until no other unit works on this key."""
-
-    async def _row(self, statement: str, *values: object) -> Row | None:
-        found = await self._rows(statement, *values)
-        return found[0] if found else None
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         await self._lock("transaction", service_id, transaction_id)
@@ -155,15 +133,32 @@ class SqlUnit(ABC):
     async def save_checkout(self, checkout: Checkout) -> None:
         await self._rows(_SAVE_CHECKOUT, *rows.from_checkout(checkout))
 
-    async def callback(self, service_id: int, callback_id: str) -> Callback | None:
-        row = await self._row(_CALLBACK, callback_id, service_id)
-        return None if row is None else rows.to_callback(row)
+    async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
+        row = await self._row(_CALLBACK, callback_id)
+        found = None if row is None else rows.to_callback(row)
+        ours = found is not None and service_id in {None, found.service_id}
+        return found if ours else None
 
     async def callbacks(self, service_id: int) -> Sequence[Callback]:
         return [rows.to_callback(row) for row in await self._rows(_CALLBACKS, service_id)]
 
     async def save_callback(self, callback: Callback) -> None:
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
+
+    async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        found = await self._listed(
+            "transactions", rows.TRANSACTION, "network_transaction_id", listing
+        )
+        kept, now = map(rows.to_transaction, found), self._clock.now()
+        return [transaction for transaction in kept if transaction.kept_until > now]
+
+    async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
+        found = await self._listed("callbacks", rows.CALLBACK, "id", listing)
+        return [rows.to_callback(row) for row in found]
+
+    async def list_messages(self, listing: Listing) -> Sequence[Message]:
+        found = await self._listed("messages", rows.MESSAGE, "processing_id", listing)
+        return [rows.to_message(row) for row in found]
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
@@ -184,7 +179,11 @@ class SqlUnit(ABC):
         return sorted(found, key=lambda job: (job.due_at, job.number))
 
     async def finish(self, job: Job) -> None:
-        await self._rows("DELETE FROM jobs WHERE number = ?", job.number)
+        # A number may be given again once its job is gone: to the next attempt for one.
+        await self._rows(
+            "DELETE FROM jobs WHERE number = ? AND subject = ? AND due_at = ?",
+            *(job.number, job.subject, micros(job.due_at)),
+        )
 
     async def next_due(self) -> datetime | None:
         row = await self._row("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
@@ -197,18 +196,53 @@ class SqlUnit(ABC):
 
     async def post(self, posting: Posting) -> None:
         before = await self.balance(posting.service_id, posting.account)
-        amount = posting.amount if before is None else before.amount + posting.amount
+        balance = Balance(posting.amount, posting.at) if before is None else before.after(posting)
         await self._rows(_POST, *rows.from_posting(posting))
         await self._rows(
             _SAVE_BALANCE,
             posting.service_id,
             posting.account.value,
-            str(amount),
+            str(balance.amount),
             micros(posting.at),
         )
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
         return [rows.to_posting(row) for row in await self._rows(_POSTINGS, service_id)]
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        after = None if query.after is None else min(query.after, _A_NUMBER_BEYOND_ALL)
+        asked = {
+            "service_id = ?": query.service_id,
+            "account = ?": None if query.account is None else query.account.value,
+            "reason = ?": query.reason,
+            "subject = ?": query.subject,
+            "number < ?": None if after is None else max(after, 0),
+        }
+        chosen = {text: value for text, value in asked.items() if value is not None}
+        condition = " AND ".join(chosen) or "1 = 1"
+        statement = select(
+            ("number", *rows.POSTING), "postings", f"{condition} ORDER BY number DESC LIMIT ?"
+        )
+        found = await self._rows(statement, *chosen.values(), query.limit)
+        return [LedgerLine(number, rows.to_posting(row)) for number, *row in found]
+
+    async def audit(self, service_id: int | None) -> Sequence[Audit]:
+        # One statement, so that both figures are of one moment. Amounts are text, which no
+        # database adds up exactly; but those of most postings are the same few.
+        of_service = "1 = 1" if service_id is None else "service_id = ?"
+        values = () if service_id is None else (service_id, service_id)
+        found = await self._rows(_AUDIT.format(condition=of_service), *values)
+        held: dict[tuple[int, str], Decimal] = {}
+        posted: dict[tuple[int, str], list[Decimal]] = {}
+        for service, account, amount, times in found:
+            key = service, account
+            posted.setdefault(key, []).extend([Decimal(amount)] * times)
+            if times == 0:
+                held[key] = Decimal(amount)
+        return [
+            Audit(key[0], Account(key[1]), held.get(key, Decimal(0)), ledger.total(amounts))
+            for key, amounts in posted.items()
+        ]
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service_id = messages[0].service_id
@@ -226,33 +260,23 @@ class SqlUnit(ABC):
         await self._each(_SAVE_MESSAGE, changes)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
+        values: list[object]
         if query.filtered:
-            return await self._filtered_history(query)
-        # Positions have no gaps, so any page is as near as the first.
-        total = await self._last_position(query.service_id)
-        newest = total - (query.page - 1) * query.limit
-        if newest <= 0:
+            condition, values = _filters(query)
+            count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
+            total = count[0] if count else 0
+            page = f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
+            values += [query.limit, query.first]
+        else:
+            # Positions have no gaps, so any page is as near as the first.
+            total = await self._last_position(query.service_id)
+            page = "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC"
+            newest = total - query.first
+            values = [query.service_id, newest, newest - query.limit]
+        if query.first >= total:
             return [], total
-        page = await self._rows(
-            _select(
-                rows.MESSAGE,
-                "messages",
-                "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC",
-            ),
-            *(query.service_id, newest, newest - query.limit),
-        )
-        return [rows.to_message(row) for row in page], total
-
-    async def _filtered_history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        condition, values = _filters(query)
-        count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
-        page = await self._rows(
-            _select(
-                rows.MESSAGE, "messages", f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
-            ),
-            *(*values, query.limit, min((query.page - 1) * query.limit, _A_NUMBER_BEYOND_ALL)),
-        )
-        return [rows.to_message(row) for row in page], count[0] if count else 0
+        found = await self._rows(select(rows.MESSAGE, "messages", page), *values)
+        return [rows.to_message(row) for row in found], total
 
     async def _last_position(self, service_id: int) -> int:
         row = await self._row(_LAST_POSITION, service_id)
@@ -274,6 +298,15 @@ class SqlUnit(ABC):
     async def clear_inbox(self, name: str) -> int:
         return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
 
+    async def reset(self, service_id: int | None) -> None:
+        for table in schema.OF_SERVICES:
+            if service_id is None:
+                await self._rows(f"DELETE FROM {table}")
+            else:
+                await self._rows(f"DELETE FROM {table} WHERE service_id = ?", service_id)
+        if service_id is None:
+            await self._rows("DELETE FROM inbox")
+
     async def clock_shift(self) -> timedelta:
         row = await self._row("SELECT shift FROM clock")
         return timedelta(microseconds=row[0]) if row else timedelta()
@@ -294,7 +327,7 @@ class SqlUnit(ABC):
         pending = Delivery.PENDING.value
         for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
             await self._rows(
-                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS - 1
+                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
             )
 
 
@@ -309,6 +342,6 @@ def _filters(query: HistoryQuery) -> tuple[str, list[object]]:
         begin = datetime.combine(query.start_date, time(), UTC)
         found.append(("created_at >= ?", micros(begin)))
     if query.end_date is not None:
-        end = datetime.combine(query.end_date, time(), UTC) + timedelta(days=1)
-        found.append(("created_at < ?", micros(end)))
+        begin = datetime.combine(query.end_date, time(), UTC)
+        found.append(("created_at < ?", micros(begin) + _A_DAY))
     return " AND ".join(each for each, _ in found), [value for _, value in found]

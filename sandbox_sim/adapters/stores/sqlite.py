@@ -8,6 +8,7 @@ the one that fails, fails.
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -29,9 +30,9 @@ Durability = Literal["process", "power"]
 APPLICATION_ID: Final = 0x73626F78
 _IN_ONE_COMMIT: Final = 256
 _FORGET_EVERY: Final = timedelta(minutes=1)
+# Held as long as the server lives, and let go by the system even when it is killed.
+_LOCKED: Final = "PRAGMA locking_mode = EXCLUSIVE"
 _PRAGMAS: Final = (
-    # Held as long as the server lives, and let go by the system even when it is killed.
-    "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
     "PRAGMA wal_autocheckpoint = 4000",
     "PRAGMA cache_size = -65536",
@@ -45,6 +46,12 @@ _REASONS: Final = {
     "SQLITE_NOTADB": "it is no SQLite database",
     "SQLITE_READONLY": "it cannot be written to",
 }
+# Faults of a unit, and none of the file: whoever asked must not take them for a store that is away.
+_FAULTS_OF_OURS: Final = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+)
 
 
 class _Order(NamedTuple):
@@ -74,6 +81,7 @@ class SqliteStore:
         self._synchronous = _SYNCHRONOUS[durability]
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
         self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
 
@@ -84,14 +92,22 @@ class SqliteStore:
             target=self._live, args=(asyncio.get_running_loop(), opened), name="sqlite", daemon=True
         )
         self._thread.start()
-        await opened
+        try:
+            await opened
+        except Exception:
+            self._thread = None
+            raise
 
     async def close(self) -> None:
         """Finish what was asked for, and close the file."""
-        if self._thread is not None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
             self._orders.put(None)
-            await asyncio.to_thread(self._thread.join)
-            self._thread = None
+            await asyncio.to_thread(thread.join)
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit has written something."""
+        self._watchers.append(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
@@ -109,14 +125,16 @@ class SqliteStore:
         """The life of the thread."""
         try:
             connection = self._connect()
-        except (sqlite3.Error, OSError, StoreError) as error:
+        except Exception as error:
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, self._in_words(error))])
             return
         with contextlib.closing(connection):
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
             while batch := self._next_batch():
+                before = connection.total_changes
                 done, added = self._commit(connection, batch)
-                loop.call_soon_threadsafe(self._tell, done, added)
+                wrote = connection.total_changes > before
+                loop.call_soon_threadsafe(self._tell, done, added, wrote)
 
     def _next_batch(self) -> Sequence[_Order]:
         """Whatever waits; nothing when the store is to be closed."""
@@ -157,31 +175,46 @@ class SqliteStore:
             self._forget_at = now + _FORGET_EVERY
             _driven(unit.forget(now))
 
-    def _tell(self, done: Iterable[_Done], added: datetime | None) -> None:
-        """In the loop's thread: let the answers go."""
+    def _tell(self, done: Iterable[_Done], added: datetime | None, wrote: bool) -> None:
+        """In the loop's thread: let the answers go, and whoever watches know."""
         if added is not None and self._notice is not None:
             self._notice(added)
         _settle(done)
+        for notice in self._watchers if wrote else ():
+            notice()
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._make_folder()
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
         try:
+            connection.execute(_LOCKED)
+            version = self._version(connection)
             for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {self._synchronous}"):
                 connection.execute(pragma)
-            self._migrate(connection)
+            self._migrate(connection, version)
             connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Bring the tables to the newest version, all the way or not at all."""
+    def _make_folder(self) -> None:
+        """SQLite itself says of a file that it may only read no more than that the disk failed."""
+        if self._path.exists() and not os.access(self._path, os.W_OK):
+            raise StoreError("it cannot be written to")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise StoreError("its folder cannot be made, because a file is in the way") from None
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """The version of a file of ours, 0 of a new one; any other is refused before it changes."""
+        connection.execute("BEGIN EXCLUSIVE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (owner,) = connection.execute("PRAGMA application_id").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if tables and owner != APPLICATION_ID:
+        connection.execute("COMMIT")
+        if owner != APPLICATION_ID and (owner or version or tables):
             raise StoreError("it belongs to another program")
         newest = len(schema.MIGRATIONS)
         if version > newest:
@@ -189,10 +222,15 @@ class SqliteStore:
                 f"it has version {version} and this sandbox_sim knows up to {newest}; "
                 "install a newer sandbox_sim or choose another file"
             )
+        return int(version)
+
+    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+        """Bring the tables to the newest version, all the way or not at all."""
+        newest = len(schema.MIGRATIONS)
         if version == newest:
             return
         scripts = [
-            schema.script(number, serial="INTEGER PRIMARY KEY", clustered="WITHOUT ROWID")
+            schema.script(number, serial="INTEGER PRIMARY KEY")
             for number in range(version + 1, newest + 1)
         ]
         try:
@@ -200,16 +238,20 @@ class SqliteStore:
                 f"BEGIN IMMEDIATE; {''.join(scripts)} PRAGMA user_version = {newest};"
                 f"PRAGMA application_id = {APPLICATION_ID}; COMMIT"
             )
-        except sqlite3.Error:
-            connection.rollback()
-            raise
+        except sqlite3.Error as error:
+            with contextlib.suppress(sqlite3.Error):
+                connection.rollback()
+            raise StoreError(
+                f"it could not be brought from version {version} to {newest}, "
+                f"and is as it was: {_reason(error)}"
+            ) from error
 
     def _in_words(self, error: BaseException) -> BaseException:
         """What went wrong with the file, as a sentence; any other error as it is."""
+        if isinstance(error, _FAULTS_OF_OURS):
+            return error
         if isinstance(error, sqlite3.Error):
-            name = getattr(error, "sqlite_errorname", "")
-            kind = "_".join(name.split("_")[:2])
-            return StoreError(f"{self._path}: {_REASONS.get(kind, str(error))}")
+            return StoreError(f"{self._path}: {_reason(error)}")
         if isinstance(error, OSError):
             return StoreError(f"{self._path}: {error.strerror}")
         if isinstance(error, UnicodeEncodeError):
@@ -236,6 +278,12 @@ class _SqliteUnit(SqlUnit):
 
     async def _each(self, statement: str, values: Iterable[Row]) -> None:
         self._connection.executemany(statement, values)
+
+
+def _reason(error: sqlite3.Error) -> str:
+    """What is wrong with the file, in our words where we have any."""
+    kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    return _REASONS.get(kind, str(error))
 
 
 def _driven(work: Awaitable[T]) -> T:

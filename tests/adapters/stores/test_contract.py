@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Answer, Delivery, Schedule
-from sandbox_sim.domain.ledger import Account, Balance
+from sandbox_sim.domain.ledger import Account, Balance, LedgerQuery
 from sandbox_sim.domain.sms import SmsStatus
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
@@ -91,6 +91,9 @@ NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("claim_due", lambda unit: unit.claim_due(NOW, 10), []),
     ("balance", lambda unit: unit.balance(SERVICE, Account.SMS), None),
     ("postings", lambda unit: unit.postings(SERVICE), []),
+    ("ledger_page", lambda unit: unit.ledger_page(LedgerQuery()), []),
+    ("audit", lambda unit: unit.audit(None), []),
+    ("audit of a service", lambda unit: unit.audit(SERVICE), []),
     ("messages", lambda unit: unit.messages(SERVICE, "M1"), []),
     ("inbox", lambda unit: unit.inbox_messages("orders"), []),
     ("clear_inbox", lambda unit: unit.clear_inbox("orders"), 0),

@@ -54,6 +54,7 @@ FIRST, SECOND = date(2026, 1, 1), date(2026, 1, 2)
         (HistoryQuery(SERVICE, start_date=SECOND), ["next day"]),
         (HistoryQuery(SERVICE, end_date=FIRST), NEWEST_FIRST[1:]),
         (HistoryQuery(SERVICE, start_date=SECOND, end_date=FIRST), []),
+        (HistoryQuery(SERVICE, start_date=date.min, end_date=date.max), NEWEST_FIRST),
     ],
     ids=lambda value: "" if isinstance(value, list) else repr(value).partition("limit=20, ")[2],
 )
@@ -78,6 +79,13 @@ async def test_pages_follow_one_another_and_the_one_beyond_the_end_is_empty(
     assert {count for _, count in pages} == {total}
     assert [len(names) for names, _ in pages[:-2]] == [limit] * (len(pages) - 2)
     assert pages[-1][0] == []
+
+
+@pytest.mark.parametrize("status", [None, SmsStatus.SENT], ids=["all", "filtered"])
+async def test_a_page_may_be_any_number(filled: Store, status: SmsStatus | None) -> None:
+    names, total = await found(filled, HistoryQuery(SERVICE, page=10**30, status=status))
+
+    assert (names, total > 0) == ([], True)
 
 
 async def test_settling_a_message_does_not_move_it(filled: Store) -> None:

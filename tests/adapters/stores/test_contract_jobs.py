@@ -101,6 +101,22 @@ async def test_a_finished_job_is_gone_and_finishing_it_twice_is_harmless(store: 
     assert await claim(store, after(days=1)) == []
 
 
+@pytest.mark.parametrize("subject", ["another", "one"])
+async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject: str) -> None:
+    """A number may be given again, and the next attempt at a callback has the same subject."""
+    await add(store, job("one"))
+    (claimed,) = await claim(store)
+
+    async def try_again_later(unit: Unit) -> None:
+        await unit.finish(claimed)
+        await unit.add_job(job(subject, after(minutes=5)))
+
+    await store.run(try_again_later)
+    await store.run(lambda unit: unit.finish(claimed))
+
+    assert await claim_subjects(store, after(minutes=5)) == [subject]
+
+
 async def test_a_job_added_in_a_unit_can_be_claimed_and_finished_in_it(store: Store) -> None:
     async def work(unit: Unit) -> list[Job]:
         await unit.add_job(job())

@@ -13,7 +13,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Callback, Delivery
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.ledger import Account, Audit, LedgerQuery, Posting
 from sandbox_sim.domain.sms import HistoryQuery, Message, SmsStatus
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.ports import Unit
@@ -55,6 +55,8 @@ class Model:
             "next due": min((j.due_at for j in self.jobs), default=None),
             "balances": amounts,
             "postings": [[p for p in self.postings if p.service_id == s] for s in SERVICES],
+            "ledger": self.postings[::-1],
+            "audit": {Audit(*key, amount, amount) for key, amount in amounts.items()},
             "history": [[m for m in self.messages[::-1] if m.service_id == s] for s in SERVICES],
             "inbox": self.inbox[::-1],
         }
@@ -74,6 +76,8 @@ async def seen(unit: Unit, model: Model, now: datetime) -> dict[str, Any]:
         "next due": await unit.next_due(),
         "balances": {key: balance.amount for key, balance in amounts.items() if balance},
         "postings": [list(await unit.postings(s)) for s in SERVICES],
+        "ledger": [line.posting for line in await unit.ledger_page(LedgerQuery(limit=1000))],
+        "audit": set(await unit.audit(None)),
         "history": [list((await unit.history(HistoryQuery(s, limit=1000)))[0]) for s in SERVICES],
         "inbox": list(await unit.inbox_messages("orders")),
     }

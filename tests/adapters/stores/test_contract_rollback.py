@@ -7,7 +7,8 @@ import pytest
 
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.ledger import Account
+from sandbox_sim.domain.ledger import Account, LedgerQuery
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
@@ -18,6 +19,7 @@ from tests.records import (
     callback,
     checkout,
     delivery,
+    entry,
     job,
     message,
     posting,
@@ -45,6 +47,7 @@ async def prepared(unit: Unit) -> None:
     await unit.add_messages([message("M1")])
     await unit.add_messages([message("M2", batch_id="B1"), message("M3", batch_id="B1")])
     await unit.add_inbox_message("orders", delivery("1"))
+    await unit.add_entries([entry("R1")])
 
 
 async def state(unit: Unit) -> dict[str, Any]:
@@ -60,9 +63,14 @@ async def state(unit: Unit) -> dict[str, Any]:
         "next due": await unit.next_due(),
         "balances": [await unit.balance(SERVICE, account) for account in Account],
         "postings": list(await unit.postings(SERVICE)),
+        # Without the numbers: they may leave gaps.
+        "ledger": [line.posting for line in await unit.ledger_page(LedgerQuery())],
+        "audit": set(await unit.audit(None)),
         "messages": [list(await unit.messages(SERVICE, f"M{n}")) for n in range(6)],
         "batches": [list(await unit.messages(SERVICE, f"B{n}")) for n in range(3)],
         "history": await unit.history(HistoryQuery(SERVICE)),
+        "requests": list(await unit.list_entries(Listing())),
+        "dropped": await unit.dropped_entries(None),
         "inboxes": [list(await unit.inbox_messages(name)) for name in ("orders", "new")],
     }
 
@@ -113,6 +121,10 @@ WRITES: dict[str, Write] = {
     "an inbox message": lambda u: u.add_inbox_message("orders", delivery("2")),
     "a new inbox": lambda u: u.add_inbox_message("new", delivery("2")),
     "an emptied inbox": lambda u: u.clear_inbox("orders"),
+    "requests": lambda u: u.add_entries([entry("R2"), entry("R3", service_id=56)]),
+    "an emptied journal": lambda u: u.clear_entries(None),
+    "a reset": lambda u: u.reset(SERVICE),
+    "a reset of all": lambda u: u.reset(None),
     "much at once": decide_and_charge,
 }
 

@@ -1,0 +1,67 @@
+"""What one and two processes on Postgres serve; not pinned, for Postgres is one more process.
+
+With two cores for load, gateway and database there is little to gain from a second process: the
+figure tells what a machine of that size serves, and grows with cores.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import load
+from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
+from bench.processes import every_core, free_port, started
+from bench.requests import collections
+from chaos.database import GivenDatabase, NoDatabase, OwnDatabase
+
+
+def measure(rounds: int, seconds: float) -> None:
+    """Both, or a line that says why not."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, every_core(), database(Path(folder)) as dsn:
+            for processes in (1, 2):
+                request_path(dsn, processes, rounds, seconds)
+    except NoDatabase as reason:
+        print(f"Postgres: not measured; {reason}")
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[str]:
+    """The DSN of the server that the environment names, or of one of our own."""
+    given = os.environ.get("SANDBOX_SIM_TEST_POSTGRES")
+    server = GivenDatabase(given) if given else OwnDatabase(folder)
+    asyncio.run(server.start())
+    try:
+        yield server.dsn
+    finally:
+        asyncio.run(server.stop())
+
+
+def request_path(dsn: str, processes: int, rounds: int, seconds: float) -> None:
+    """`make_payment` answered after the commit."""
+    ours_port, bare_port = free_port(), free_port()
+
+    def run(port: int) -> Callable[[int], load.Run]:
+        url = f"http://127.0.0.1:{port}"
+        name = f"p{processes}"
+        return lambda number: asyncio.run(
+            load.run(url, collections(NOWHERE, f"{name}-{number}"), seconds=seconds)
+        )
+
+    workers = ("--workers", str(processes))
+    with (
+        started("-m", "bench.yardstick", str(bare_port), core=None),
+        started(*serve(ours_port, *BEYOND_THE_RUN, *workers, store=dsn), core=None),
+    ):
+        for port in (ours_port, bare_port):
+            asyncio.run(
+                load.run(f"http://127.0.0.1:{port}", collections(NOWHERE, "warm"), count=1000)
+            )
+        noun = "process" if processes == 1 else "processes"
+        print(f"request path, make_payment on Postgres, {processes} {noun}")
+        rate, tail = paired(rounds, run(ours_port), run(bare_port))
+        report("requests a second, of the bare handler's", rate, "none, measured")
+        report("p99, times the bare handler's", tail, "none, measured")

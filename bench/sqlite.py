@@ -1,0 +1,162 @@
+"""The figures of the SQLite store, on files in a temporary folder."""
+
+import asyncio
+import http.client
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import load
+from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
+from bench.processes import free_port, seconds_until_line, started
+from bench.requests import AUTHORIZATION, collections
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.domain.sms import Message, SmsStatus
+from sandbox_sim.gateway.ports import Unit
+
+SERVICE, OTHERS = 55, 1000
+FEW, MANY = 1_000, 1_000_000
+IN_ONE_UNIT = 10_000
+RECIPIENTS = 1_000
+ASKED_OFTEN = 40
+
+
+def measure(rounds: int, seconds: float) -> None:
+    """All of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        request_path(Path(folder), rounds, seconds)
+        bulk(Path(folder), rounds)
+        million(Path(folder), rounds)
+
+
+def request_path(folder: Path, rounds: int, seconds: float) -> None:
+    """`make_payment` with the settings of `serve`, answered after the commit."""
+    ours_port, bare_port = free_port(), free_port()
+
+    def run(port: int) -> Callable[[int], load.Run]:
+        url = f"http://127.0.0.1:{port}"
+        return lambda number: asyncio.run(
+            load.run(url, collections(NOWHERE, f"s{number}"), seconds=seconds)
+        )
+
+    store = f"sqlite:{folder / 'requests'}"
+    with (
+        started("-m", "bench.yardstick", str(bare_port)),
+        started(*serve(ours_port, *BEYOND_THE_RUN, store=store)),
+    ):
+        for port in (ours_port, bare_port):
+            asyncio.run(
+                load.run(f"http://127.0.0.1:{port}", collections(NOWHERE, "warm"), count=2000)
+            )
+        print("request path, make_payment on the SQLite store")
+        rate, tail = paired(rounds, run(ours_port), run(bare_port))
+        report("requests a second, of the bare handler's", rate, ">= 0.70")
+        report("p99, times the bare handler's", tail, "<= 3.0")
+
+
+def bulk(folder: Path, rounds: int) -> None:
+    """One send to a thousand recipients against one to one, by turns on one connection."""
+    sms = {"service_id": SERVICE, "msg_body": "Sale today", "sender_id": "Shop"}
+    many = {**sms, "recipients": [f"0244{number:06d}" for number in range(0, RECIPIENTS * 10, 10)]}
+    one = {**sms, "customer_number": "0244000001"}
+    units = ("--set", f"sms_initial_units={10**9}", "--set", "sms_transition_ms=3600000")
+    with server(f"sqlite:{folder / 'bulk'}", *units) as ask:
+        singles, bulks = [], []
+        for _ in range(rounds * 10):
+            singles += [ask("/sms/send", one) for _ in range(10)]
+            bulks.append(ask("/sms/bulk", many))
+    print(f"SMS to {RECIPIENTS:,} recipients on the SQLite store")
+    ratio = statistics.median(bulks) / statistics.median(singles)
+    report("one bulk, times a single send", ratio, "<= 25")
+
+
+def million(folder: Path, rounds: int) -> None:
+    """History and start with a million messages in the file; half are of the service asked."""
+    files = {count: folder / f"messages-{count}" for count in (FEW, MANY)}
+    for count, path in files.items():
+        asyncio.run(_filled(path, count))
+    print(f"history, {MANY:,} messages in the file against {FEW:,}")
+    with ExitStack() as stack:
+        few, many = (stack.enter_context(server(f"sqlite:{files[n]}")) for n in (FEW, MANY))
+        for page in ("first", "last"):
+            times = partial(_history, page=page, rounds=rounds)
+            ratio = times(many, count=MANY) / times(few, count=FEW)
+            report(f"{page} page, times the same of the small file", ratio, "<= 3.0")
+    ratios = []
+    for _ in range(rounds + 2):
+        empty = folder / f"empty-{time.monotonic_ns()}"
+        bare = seconds_until_line(*serve(free_port(), store=f"sqlite:{empty}"))
+        full = seconds_until_line(*serve(free_port(), store=f"sqlite:{files[MANY]}"))
+        ratios.append(full / bare)
+    report("start, times that with an empty file", statistics.median(ratios), "<= 3.0")
+
+
+Ask = Callable[[str, dict[str, Any]], float]
+
+
+def _history(ask: Ask, *, page: str, count: int, rounds: int) -> float:
+    """Median seconds of one page of twenty."""
+    number = 1 if page == "first" else count // 2 // 20
+    asked = {"service_id": SERVICE, "page": number}
+    return statistics.median(ask("/sms/history", asked) for _ in range(rounds * ASKED_OFTEN))
+
+
+@contextmanager
+def server(store: str, *more: str) -> Iterator[Ask]:
+    """A server, and how long it takes to answer a request on a connection that stays open."""
+    port = free_port()
+    with started(*serve(port, *more, store=store)):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+
+        def ask(path: str, body: dict[str, Any]) -> float:
+            headers = {"Authorization": AUTHORIZATION, "User-Agent": "bench"}
+            before = time.perf_counter()
+            connection.request("POST", path, json.dumps(body), headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            taken = time.perf_counter() - before
+            if answer.status != 200 or json.loads(text)["response_code"] not in {"370", "393"}:
+                raise RuntimeError(f"unexpected answer: {text[:500]!r}")
+            return taken
+
+        yield ask
+        connection.close()
+
+
+async def _filled(path: Path, count: int) -> None:
+    """A file with so many messages, every other one of them of the service."""
+    store = SqliteStore(path, VirtualClock())
+    await store.open()
+    for start in range(0, count, IN_ONE_UNIT):
+        batch = [_message(number) for number in range(start, min(start + IN_ONE_UNIT, count))]
+
+        async def add(unit: Unit, batch: list[Message] = batch) -> None:
+            await unit.add_messages([m for m in batch if m.service_id == SERVICE])
+            await unit.add_messages([m for m in batch if m.service_id != SERVICE])
+
+        await store.run(add)
+    await store.close()
+
+
+def _message(number: int) -> Message:
+    return Message(
+        processing_id=f"{number * 0x9E3779B97F4A7C15 % 2**64:032x}",
+        batch_id=None,
+        service_id=SERVICE if number % 2 else OTHERS,
+        customer_number="233244000001",
+        message="Your code is 1234",
+        sender_id="Shop",
+        encoding="GSM",
+        char_count=17,
+        page_count=1,
+        status=SmsStatus.SENT,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )

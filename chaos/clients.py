@@ -1,0 +1,97 @@
+"""The clients: real HTTP, one request in flight each, and after a kill they come back and go on."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+import aiohttp
+
+from chaos.drafts import Draft
+from chaos.facts import Asked, Facts
+from chaos.mix import Shop
+
+KEY, SECRET = "sandbox_key", "sandbox_secret"
+# Far longer than an answer takes: who waits that long found a server that hangs.
+ANSWER_WITHIN_S: Final = 30.0
+_BACK_OFF_S: Final = 0.02
+_THINKS_S: Final = 0.015
+
+
+def session() -> aiohttp.ClientSession:
+    """A session that signs in as the sandbox's client."""
+    return aiohttp.ClientSession(
+        auth=aiohttp.BasicAuth(KEY, SECRET),
+        headers={"User-Agent": "chaos"},
+        timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN_S),
+        connector=aiohttp.TCPConnector(limit=0),
+    )
+
+
+class NobodyListens(Exception):
+    """No connection could be made, so nothing was sent."""
+
+
+class Clients:
+    """Some clients for each shop, spread over the servers."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        http: aiohttp.ClientSession,
+        urls: Sequence[str],
+        shops: Sequence[Shop],
+        rng: Random,
+    ) -> None:
+        self._facts = facts
+        self._http = http
+        self._urls = urls
+        self._shops = shops
+        self._rng = rng
+        self._stopped = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, count: int) -> None:
+        """Send them off, evenly over the shops."""
+        self._tasks = [
+            asyncio.create_task(self._work(self._shops[number % len(self._shops)]))
+            for number in range(count)
+        ]
+
+    async def stop(self) -> None:
+        """Let each finish what it has in hand."""
+        self._stopped = True
+        await asyncio.gather(*self._tasks)
+
+    async def _work(self, shop: Shop) -> None:
+        while not self._stopped:
+            draft = shop.next()
+            server = self._rng.randrange(len(self._urls))
+            try:
+                asked, answer = await ask(self._http, server, self._urls[server], draft)
+            except NobodyListens:
+                self._facts.refused += 1
+                await asyncio.sleep(_BACK_OFF_S)
+                continue
+            draft.keep(self._facts, asked, answer)
+            shop.heard(draft, asked.code, answer)
+            await asyncio.sleep(self._rng.uniform(0, _THINKS_S))
+
+
+async def ask(
+    http: aiohttp.ClientSession, server: int, url: str, draft: Draft
+) -> tuple[Asked, Mapping[str, Any]]:
+    """Send one request; `NobodyListens` if it cannot have been sent."""
+    began = time.monotonic()
+    answer: Mapping[str, Any] = {}
+    code, problem = None, ""
+    try:
+        async with http.post(url + draft.path, json=draft.body) as response:
+            answer = await response.json()
+            code = str(answer["response_code"])
+    except aiohttp.ClientConnectorError as error:
+        raise NobodyListens(str(error)) from error
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    return Asked(server, draft.path, began, time.monotonic(), draft.expected, code, problem), answer

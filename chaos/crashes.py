@@ -1,0 +1,91 @@
+"""The crashes: which server dies when. Drawn from the seed, so a run can be had again, roughly."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+import aiohttp
+
+from chaos.clients import NobodyListens, ask
+from chaos.database import Database
+from chaos.drafts import Draft
+from chaos.facts import EVERY_SERVER, Facts, Outage
+from chaos.servers import READY_WITHIN_S, NotReady, Server
+
+# After the ready line, and after the start of the process.
+_LIVES_S: Final = (0.05, 0.8)
+_STARTS_S: Final = (0.01, 0.6)
+_DIES_STARTING: Final = 0.2
+# Long enough for every client to meet a server without its database.
+_AWAY_S: Final = 1.0
+_POLL_S: Final = 0.05
+
+
+class Crashes:
+    """Kills one server a round, now and then again while it starts."""
+
+    def __init__(self, facts: Facts, servers: Sequence[Server], rng: Random) -> None:
+        self._facts = facts
+        self._servers = servers
+        self._rng = rng
+        self.kills = 0
+
+    async def round(self) -> str:
+        """One life and death of a server; tells it in words. Ends with the ready line."""
+        server = self._rng.choice(self._servers)
+        life = self._rng.uniform(*_LIVES_S)
+        await asyncio.sleep(life)
+        await self._kill(server)
+        starting = 0
+        while self._rng.random() < _DIES_STARTING:
+            await server.spawn()
+            await asyncio.sleep(self._rng.uniform(*_STARTS_S))
+            await self._kill(server)
+            starting += 1
+        began = time.monotonic()
+        await server.start()
+        again = f", {starting} more while it started" if starting else ""
+        took = time.monotonic() - began
+        return f"server {server.index} killed after {life:.2f} s{again}, ready after {took:.2f} s"
+
+    async def all_at_rest(self) -> None:
+        """Kill every server once more, with nothing in hand: what is told then is what was kept."""
+        for server in self._servers:
+            await self._kill(server)
+        for server in self._servers:
+            await server.start()
+
+    async def restart_database(self, database: Database, http: aiohttp.ClientSession) -> str:
+        """Take the database away under load; every server must find its way back to it."""
+        began = time.monotonic()
+        self._facts.outages.append(Outage(EVERY_SERVER, began))
+        await database.stop()
+        await asyncio.sleep(_AWAY_S)
+        await database.start()
+        back = time.monotonic()
+        await asyncio.gather(*(self._answers(server, http) for server in self._servers))
+        ended = time.monotonic()
+        self._facts.outages.remove(Outage(EVERY_SERVER, began))
+        self._facts.outages.append(Outage(EVERY_SERVER, began, ended))
+        away, found = back - began, ended - back
+        return f"the database was away for {away:.2f} s, every server answered {found:.2f} s later"
+
+    async def _answers(self, server: Server, http: aiohttp.ClientSession) -> None:
+        """Wait until a server answers a question that takes the database."""
+        draft = Draft("/sms/balance", {"service_id": 1}, frozenset({"388"}))
+        deadline = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < deadline:
+            try:
+                asked, _ = await ask(http, server.index, server.url, draft)
+            except NobodyListens:
+                break
+            if asked.code == "388":
+                return
+            await asyncio.sleep(_POLL_S)
+        raise NotReady(f"server {server.index} did not find its way back to the database")
+
+    async def _kill(self, server: Server) -> None:
+        await server.kill()
+        self.kills += 1

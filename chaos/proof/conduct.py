@@ -1,0 +1,75 @@
+"""Conduct: nothing but a kill may cut off an answer, or make a callback come twice."""
+
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+
+from chaos.facts import FAULT, Asked, Delivery, Facts
+from chaos.proof.claim import Claim, claim
+
+# The receiver has answered; until then the server may still be about to write that down.
+RECORDING_S = 1.0
+
+
+def claims(facts: Facts) -> Iterator[Claim]:
+    """What must hold of the servers."""
+    asked = list(facts.asked())
+    yield claim(
+        f"{sum(1 for one in asked if one.known):,} answers have a code that the rules allow",
+        (
+            f"{one.path} was answered {one.code}, not {' or '.join(sorted(one.expected))}"
+            for one in asked
+            if one.known and one.code not in one.expected
+        ),
+    )
+    silent = [one for one in asked if not one.known]
+    yield claim(
+        f"{len(silent):,} requests without an answer were cut off by a kill and nothing else",
+        (_cut(one) for one in silent if not _explained(facts, one)),
+    )
+    repeats = list(_repeats(facts))
+    yield claim(
+        f"{len(repeats):,} callbacks that were taken and came again did so across a kill",
+        (
+            _again(earlier, later)
+            for earlier, later in repeats
+            if not _across(facts, earlier, later)
+        ),
+    )
+    yield claim(
+        "the servers ended only when they were killed and logged no error", facts.complaints
+    )
+
+
+def _explained(facts: Facts, asked: Asked) -> bool:
+    return any(outage.touches(asked.server, asked.began, asked.ended) for outage in facts.outages)
+
+
+def _cut(asked: Asked) -> str:
+    said = "was answered 500" if asked.code == FAULT else f"had no answer: {asked.problem}"
+    return f"{asked.path} to server {asked.server} {said}, and nobody killed it"
+
+
+def _repeats(facts: Facts) -> Iterator[tuple[Delivery, Delivery]]:
+    """Each delivery of a callback that had been taken before, with the last time it was."""
+    for came in facts.arrivals().values():
+        taken: Delivery | None = None
+        for delivery in sorted(came, key=attrgetter("at")):
+            if taken is not None:
+                yield taken, delivery
+            if delivery.taken:
+                taken = delivery
+
+
+def _across(facts: Facts, earlier: Delivery, later: Delivery) -> bool:
+    since = earlier.at - RECORDING_S
+    return any(outage.began <= later.at and outage.ended >= since for outage in facts.outages)
+
+
+def _again(earlier: Delivery, later: Delivery) -> str:
+    apart = (later.at - earlier.at) * 1000
+    return f"callback of {later.trans_ref} was taken and came again {apart:.0f} ms later"
+
+
+def repeated(facts: Facts) -> Sequence[tuple[Delivery, Delivery]]:
+    """For the closing line."""
+    return list(_repeats(facts))

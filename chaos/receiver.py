@@ -1,0 +1,85 @@
+"""The receiver of callbacks: survives every kill, logs each delivery, and is not always willing."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiohttp import web
+
+from chaos.clients import SECRET
+from chaos.facts import Delivery, Facts
+
+_SLOW_S: Final = 0.2
+
+
+class Receiver:
+    """Some payments are refused with 500 at first, once or twice, and some are taken slowly.
+
+    Which ones hangs on their id alone, so that a repetition is treated like the first delivery.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._arrived: Counter[str] = Counter()
+        self.taken: set[str] = set()
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One delivery."""
+        at = time.monotonic()
+        raw = await request.read()
+        body = _parsed(raw)
+        ref = str(body.get("trans_ref"))
+        lot = zlib.crc32(ref.encode()) % 32
+        self._arrived[ref] += 1
+        answer = 500 if self._arrived[ref] <= _refusals(lot) else 200
+        signature = hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest()
+        self._facts.deliveries.append(
+            Delivery(
+                at,
+                ref,
+                str(body.get("trans_id")),
+                str(body.get("trans_status")),
+                genuine=request.headers.get("X-Service-Signature") == signature,
+                answered=answer,
+            )
+        )
+        if lot == 7:
+            await asyncio.sleep(_SLOW_S)
+        if answer == 200:
+            self.taken.add(ref)
+        return web.Response(status=answer)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _refusals(lot: int) -> int:
+    """How often it says 500 before it takes one; the server tries three times."""
+    return {0: 1, 1: 1, 2: 1, 3: 2}.get(lot, 0)
+
+
+@asynccontextmanager
+async def receiving(facts: Facts) -> AsyncIterator[tuple[Receiver, str]]:
+    """A receiver on a free port, and its address."""
+    receiver = Receiver(facts)
+    app = web.Application()
+    app.router.add_post("/callback", receiver.handle)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield receiver, f"http://127.0.0.1:{runner.addresses[0][1]}/callback"
+    finally:
+        await runner.cleanup()

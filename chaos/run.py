@@ -1,0 +1,144 @@
+"""One run: servers up, load on, kills, load off, everything settled, and all of it collected."""
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import aiohttp
+
+from chaos.clients import Clients, session
+from chaos.crashes import Crashes
+from chaos.database import Database
+from chaos.facts import Facts
+from chaos.mix import Shop
+from chaos.receiver import receiving
+from chaos.servers import Server, quiet_port
+from chaos.witness import Witness
+
+_SHOPS: Final = 4
+_SETTLES_WITHIN_S: Final = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for on the command line.
+
+    database: of the replicas; None stands for one server on SQLite.
+    restart_database: once, half way.
+    """
+
+    rounds: int
+    seed: int
+    clients: int
+    directory: Path
+    database: Database | None = None
+    restart_database: bool = False
+
+    def chance(self, purpose: str) -> Random:
+        """Drawn from the seed, and apart from what others draw, whenever they do."""
+        return Random(f"{self.seed} {purpose}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What there is to prove, and what to tell besides."""
+
+    facts: Facts
+    kills: int
+    seconds: float
+
+
+async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome:
+    """The whole run; `NotReady` if a server does not come back."""
+    began = time.monotonic()
+    facts = Facts()
+    async with (
+        receiving(facts) as (receiver, callback_url),
+        session() as http,
+        _running(plan, facts) as servers,
+    ):
+        urls = [server.url for server in servers]
+        crashes = Crashes(facts, servers, plan.chance("crashes"))
+        shops = _shops(plan, callback_url)
+        clients = Clients(facts, http, urls, shops, plan.chance("clients"))
+        clients.start(plan.clients)
+        try:
+            await _rounds(plan, crashes, http, tell)
+        finally:
+            await clients.stop()
+        await _settle(Witness(facts, receiver, http, urls), crashes, tell)
+        for server in servers:
+            await server.stop()
+    if not plan.restart_database:
+        facts.complaints.extend(_logged(servers))
+    return Outcome(facts, crashes.kills, time.monotonic() - began)
+
+
+@asynccontextmanager
+async def _running(plan: Plan, facts: Facts) -> AsyncIterator[Sequence[Server]]:
+    """The database if there is one, and the servers, ready; all of it ended with the block."""
+    database = plan.database
+    try:
+        if database is not None:
+            await database.start()
+            stores = [database.dsn, database.dsn]
+        else:
+            stores = [f"sqlite:{plan.directory / 'chaos.sqlite3'}"]
+        servers = [
+            Server(index, quiet_port(), store, plan.directory, facts)
+            for index, store in enumerate(stores)
+        ]
+        try:
+            for server in servers:
+                await server.start()
+            yield servers
+        finally:
+            for server in servers:
+                await server.kill()
+    finally:
+        if database is not None:
+            await database.stop()
+
+
+def _shops(plan: Plan, callback_url: str) -> Sequence[Shop]:
+    """Service ids and payments that no earlier run on the same database had."""
+    moment = int(time.time())
+    services: Iterator[int] = count(moment % 10**7 * 1000)
+    return [
+        Shop(plan.chance(f"shop {number}"), callback_url, services, f"{plan.seed}.{moment:x}")
+        for number in range(_SHOPS)
+    ]
+
+
+async def _rounds(
+    plan: Plan, crashes: Crashes, http: aiohttp.ClientSession, tell: Callable[[str], None]
+) -> None:
+    for number in range(1, plan.rounds + 1):
+        tell(f"  round {number}: {await crashes.round()}")
+        if plan.restart_database and plan.database and number == (plan.rounds + 1) // 2:
+            tell(f"  {await crashes.restart_database(plan.database, http)}")
+
+
+async def _settle(witness: Witness, crashes: Crashes, tell: Callable[[str], None]) -> None:
+    """Wait for what is still to come, kill once more, and ask for everything."""
+    began = time.monotonic()
+    left = await witness.settled(_SETTLES_WITHIN_S)
+    seconds = time.monotonic() - began
+    state = f"not settled after {seconds:.0f} s: {left}" if left else f"settled in {seconds:.1f} s"
+    tell(f"  load off, {state}; killed once more, at rest")
+    await crashes.all_at_rest()
+    await witness.collect()
+
+
+def _logged(servers: Sequence[Server]) -> Iterator[str]:
+    """A word for each server that logged an error, and its first lines."""
+    for server in servers:
+        lines = server.errors()
+        if lines:
+            first = "\n".join(f"    {line}" for line in lines[:20])
+            yield f"server {server.index} logged {len(lines)} lines of errors:\n{first}"

@@ -1,0 +1,135 @@
+"""The servers under test: real processes that are killed without warning and started again."""
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+from chaos.facts import Facts, Outage
+
+READY_WITHIN_S: Final = 20.0
+_TAIL: Final = 30
+# Ports that the system gives to nobody by itself: while a server is dead its port stays free.
+_PORTS: Final = range(20_000, 30_000)
+_SETTINGS: Final = (
+    "settle_delay_ms=300",
+    "sms_transition_ms=400",
+    "card_auto_complete_ms=500",
+    "callback_retry_interval_s=0.5",
+    "callback_timeout_s=10",
+)
+
+
+class NotReady(Exception):
+    """A start that failed; the text has what the server said."""
+
+
+def quiet_port() -> int:
+    """A port that is free and stays so."""
+    chance = SystemRandom()
+    while True:
+        port = chance.choice(_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+class Server:
+    """One process of `sandbox-sim serve`, over all its lives."""
+
+    def __init__(self, index: int, port: int, store: str, directory: Path, facts: Facts) -> None:
+        self.index = index
+        self.url = f"http://127.0.0.1:{port}"
+        self._facts = facts
+        self._log = directory / f"server-{index}.log"
+        self._process: Process | None = None
+        self._down_since: float | None = None
+        self._command = _command(port, store)
+
+    async def spawn(self) -> None:
+        """Begin a life; it is not ready yet."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_SIM_")}
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=DEVNULL, stdout=PIPE, stderr=log, env=environment
+            )
+
+    async def ready(self) -> None:
+        """Wait for the ready line, at most `READY_WITHIN_S`; else `NotReady`."""
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        line = b""
+        try:
+            async with asyncio.timeout(READY_WITHIN_S):
+                line = await process.stdout.readline()
+        except TimeoutError:
+            line = f"nothing within {READY_WITHIN_S:.0f} s".encode()
+        if not line.startswith(f"sandbox-sim ready at {self.url}".encode()):
+            await self.kill()
+            said = line.decode(errors="replace").strip() or f"exit code {process.returncode}"
+            raise NotReady(f"server {self.index} did not become ready: {said}\n{self._tail()}")
+        if self._down_since is not None:
+            self._facts.outages.append(Outage(self.index, self._down_since, time.monotonic()))
+            self._down_since = None
+
+    async def start(self) -> None:
+        """A whole start."""
+        await self.spawn()
+        await self.ready()
+
+    async def kill(self) -> None:
+        """SIGKILL, at whatever it is doing."""
+        process = self._process
+        if process is None:
+            return
+        if process.returncode is not None:
+            self._facts.complaints.append(
+                f"server {self.index} ended by itself with exit code {process.returncode}:"
+                f"\n{self._tail()}"
+            )
+        else:
+            self._down_since = self._down_since or time.monotonic()
+            process.kill()
+        await process.wait()
+        self._process = None
+
+    async def stop(self) -> None:
+        """SIGTERM, as an operator would: it must end by itself and say that all went well."""
+        process = self._process
+        if process is None:
+            return
+        if process.returncode is None:
+            process.terminate()
+        try:
+            async with asyncio.timeout(READY_WITHIN_S):
+                code = await process.wait()
+        except TimeoutError:
+            await self.kill()
+            code = None
+        self._process = None
+        if code != 0:
+            said = "did not end" if code is None else f"ended with exit code {code}"
+            self._facts.complaints.append(f"server {self.index} {said} on SIGTERM\n{self._tail()}")
+
+    def errors(self) -> Sequence[str]:
+        """What it complained of; it logs errors only."""
+        return self._log.read_text(errors="replace").splitlines() if self._log.exists() else ()
+
+    def _tail(self) -> str:
+        return "\n".join(f"    {line}" for line in self.errors()[-_TAIL:])
+
+
+def _command(port: int, store: str) -> Sequence[str]:
+    settings = [part for setting in _SETTINGS for part in ("--set", setting)]
+    serve = ["serve", "--port", str(port), "--store", store, "--log-level", "error"]
+    return [sys.executable, "-m", "sandbox_sim", *serve, *settings]

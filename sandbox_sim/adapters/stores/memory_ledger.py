@@ -1,0 +1,58 @@
+"""Accounts and postings in memory."""
+
+import itertools
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from operator import attrgetter
+
+from sandbox_sim.adapters.stores.memory_state import MemoryState
+from sandbox_sim.domain import ledger
+from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
+
+
+class MemoryLedger(MemoryState):
+    """The part of a `Unit` that keeps the ledger."""
+
+    async def balance(self, service_id: int, account: Account) -> Balance | None:
+        return self._service(service_id).balances.get(account)
+
+    async def post(self, posting: Posting) -> None:
+        service = self._service(posting.service_id)
+        before = service.balances.get(posting.account)
+        opened = Balance(posting.amount, posting.at)
+        balance = opened if before is None else before.after(posting)
+        self._put(service.balances, posting.account, balance)
+        line = LedgerLine(next(self._numbers), posting)
+        for lines in (service.lines, self._lines):
+            lines.append(line)
+            self.undo.append(lines.pop)
+
+    async def postings(self, service_id: int) -> Sequence[Posting]:
+        return [line.posting for line in self._service(service_id).lines]
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        lines = self._lines
+        if query.service_id is not None:
+            lines = self._service(query.service_id).lines
+        end = len(lines)
+        if query.after is not None:
+            end = bisect_left(lines, query.after, key=attrgetter("number"))
+        older = (lines[place] for place in range(end - 1, -1, -1))
+        return list(itertools.islice(filter(query.admits, older), query.limit))
+
+    async def audit(self, service_id: int | None) -> Sequence[Audit]:
+        chosen = list(self._services) if service_id is None else [service_id]
+        return [audit for chosen_id in chosen for audit in self._audited(chosen_id)]
+
+    def _audited(self, service_id: int) -> Iterator[Audit]:
+        service = self._service(service_id)
+        amounts: dict[Account, list[Decimal]] = defaultdict(list)
+        for line in service.lines:
+            amounts[line.posting.account].append(line.posting.amount)
+        for account in Account:
+            balance = service.balances.get(account)
+            if balance is not None or account in amounts:
+                held = Decimal(0) if balance is None else balance.amount
+                yield Audit(service_id, account, held, ledger.total(amounts[account]))

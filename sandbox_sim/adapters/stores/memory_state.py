@@ -1,0 +1,88 @@
+"""What the memory store holds: plain containers, of each service its own."""
+
+import itertools
+import math
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from cachetools import TLRUCache
+
+from sandbox_sim.adapters.stores.status_cache import StatusCache
+from sandbox_sim.adapters.stores.undo import Undo
+from sandbox_sim.domain.callbacks import Callback
+from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.jobs import JobKind
+from sandbox_sim.domain.journal import Entry
+from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
+from sandbox_sim.domain.sms import Message
+from sandbox_sim.gateway.ports import Clock
+
+# Where requests are kept whose body names no service; the ids of services begin at 1.
+NO_SERVICE: Final = 0
+
+# A job as the heap orders it: due_at, number, kind, service_id, subject.
+QueuedJob = tuple[datetime, int, JobKind, int, str]
+# An entry of the journal and its place among those of all services.
+PlacedEntry = tuple[int, Entry]
+
+
+@dataclass(slots=True)
+class Service:
+    """Everything that belongs to one `service_id`."""
+
+    transactions: StatusCache
+    callbacks: dict[str, Callback] = field(default_factory=dict)
+    finished: deque[str] = field(default_factory=deque)
+    balances: dict[Account, Balance] = field(default_factory=dict)
+    lines: list[LedgerLine] = field(default_factory=list)
+    messages: dict[str, Message] = field(default_factory=dict)
+    batches: dict[str, list[str]] = field(default_factory=dict)
+    entries: deque[PlacedEntry] = field(default_factory=deque)
+    dropped: int = 0
+
+
+# A term is a moment of gateway time; cachetools only compares it with what its timer says.
+def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
+    return record.kept_until
+
+
+class MemoryState(Undo):
+    """The containers; `undo` and `added` belong to the unit of work in hand."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.added: datetime | None = None
+        self._clock = clock
+        self._numbers = itertools.count(1)
+        self._shift: dict[str, timedelta] = {}
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._services: dict[int, Service] = {}
+        self._checkouts: TLRUCache[str, Checkout] = TLRUCache(
+            maxsize=math.inf,
+            ttu=_kept_until,  # type: ignore[arg-type]
+            timer=self._clock.now,  # type: ignore[arg-type]
+        )
+        self._heap: list[QueuedJob] = []
+        self._claimed: dict[int, QueuedJob] = {}
+        # The order in which records of all services came: the clock may stand still.
+        self._places: dict[str, int] = {}
+        self._lines: list[LedgerLine] = []
+        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
+
+    def _service(self, service_id: int) -> Service:
+        service = self._services.get(service_id)
+        if service is None:
+            service = self._services[service_id] = Service(StatusCache(self._clock))
+        return service
+
+    def _listed(self, service_id: int | None) -> Sequence[Service]:
+        """The service, or all of them."""
+        if service_id is None:
+            return list(self._services.values())
+        return [self._service(service_id)]

@@ -1,0 +1,57 @@
+"""Statements put together from names of our own, and how they are run. A `?` stands for a value."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from sandbox_sim.adapters.stores.rows import Row
+from sandbox_sim.domain.listing import Listing
+
+
+def insert(table: str, columns: Sequence[str]) -> str:
+    """Add one row."""
+    marks = ", ".join("?" for _ in columns)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+
+
+def upsert(table: str, key: str, columns: Sequence[str]) -> str:
+    """Add one row, or replace the one of this key."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return f"{insert(table, columns)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+
+def select(columns: Sequence[str], table: str, condition: str) -> str:
+    """Read the rows for which the condition holds, and what may follow it."""
+    return f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}"
+
+
+class SqlBase(ABC):
+    """How statements are run; what the two databases differ in."""
+
+    @abstractmethod
+    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
+        """Run a statement; the rows that it returns, if it does."""
+
+    @abstractmethod
+    async def _each(self, statement: str, values: Iterable[Row]) -> None:
+        """Run a statement for each row of values."""
+
+    @abstractmethod
+    async def _lock(self, *key: object) -> None:
+        """Wait until no other unit works on this key."""
+
+    async def _row(self, statement: str, *values: object) -> Row | None:
+        found = await self._rows(statement, *values)
+        return found[0] if found else None
+
+    async def _listed(
+        self, table: str, columns: Sequence[str], name: str, listing: Listing
+    ) -> Sequence[Row]:
+        """A stretch of a table, newest first, by the column that names its records."""
+        asked = {
+            "service_id = ?": listing.service_id,
+            f"number < (SELECT number FROM {table} WHERE {name} = ?)": listing.after,
+        }
+        chosen = {text: value for text, value in asked.items() if value is not None}
+        condition = " AND ".join(chosen) or "1 = 1"
+        statement = select(columns, table, f"{condition} ORDER BY number DESC LIMIT ?")
+        return await self._rows(statement, *chosen.values(), listing.limit)

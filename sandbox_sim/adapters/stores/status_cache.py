@@ -1,0 +1,76 @@
+"""The status cache of the memory store: transactions until their fifteen minutes are over."""
+
+import math
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from cachetools import TLRUCache
+
+from sandbox_sim.domain.transactions import Transaction
+from sandbox_sim.gateway.ports import Clock
+
+_A_MINUTE: Final = timedelta(minutes=1)
+
+
+class StatusCache(TLRUCache[datetime, list[str]]):
+    """Transactions by network id until they expire, and which one a `transaction_id` names.
+
+    What cachetools keeps is the terms: the ids that may be forgotten by the end of a minute. Asked
+    once a minute, and not for each transaction, it costs a request nothing; and nothing hangs on
+    the minute, because what has expired is not found, whether it is still here or not.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(maxsize=math.inf, ttu=_end_of_term, timer=clock.now)  # type: ignore[arg-type]
+        self.records: dict[str, Transaction] = {}
+        self.current: dict[str, str] = {}
+        self._clock = clock
+        # The minute that the last transaction's term ends in, and the ids of that minute.
+        self._begin = self._end = clock.now()
+        self._ids: list[str] = []
+
+    def add(self, transaction: Transaction) -> None:
+        """Keep a transaction for its term."""
+        network_id = transaction.network_transaction_id
+        self.records[network_id] = transaction
+        self._keep(network_id, transaction.expires_at)
+
+    def find(self, network_id: str) -> Transaction | None:
+        """The transaction, unless its term is over."""
+        found = self.records.get(network_id)
+        return None if found is None or found.kept_until <= self._clock.now() else found
+
+    def newest_first(self) -> Iterator[Transaction]:
+        """Every transaction whose term is not over."""
+        now = self._clock.now()
+        return (t for t in reversed(self.records.values()) if t.kept_until > now)
+
+    def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
+        """Forget what is over; what is pending still is kept longer."""
+        ended = super().expire(time)
+        for minute, ids in ended:
+            for transaction in filter(None, map(self.records.get, ids)):
+                self._forget(transaction, minute)
+        return ended
+
+    def _forget(self, transaction: Transaction, minute: datetime) -> None:
+        network_id = transaction.network_transaction_id
+        if transaction.kept_until > minute:
+            self._keep(network_id, transaction.kept_until)
+            return
+        del self.records[network_id]
+        if self.current.get(transaction.transaction_id) == network_id:
+            del self.current[transaction.transaction_id]
+
+    def _keep(self, network_id: str, until: datetime) -> None:
+        if not self._begin <= until < self._end:
+            self._begin = until.replace(second=0, microsecond=0)
+            self._end = self._begin + _A_MINUTE
+            self._ids = self.setdefault(self._end, [])
+        self._ids.append(network_id)
+
+
+# A term is a moment of gateway time; cachetools only compares it with what its timer says.
+def _end_of_term(minute: datetime, _ids: list[str], _now: object) -> datetime:
+    return minute

@@ -1,0 +1,102 @@
+"""The lists of every store: newest first, of one service or of all, from any record on."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.transactions import Status
+from sandbox_sim.gateway.ports import Store, Unit
+from tests.records import after, callback, entry, message, transaction
+
+SERVICES = (55, 56, 55, 56, 55)
+
+
+async def fill(unit: Unit) -> None:
+    """Five of each kind, a second apart, of two services by turns."""
+    for number, service_id in enumerate(SERVICES):
+        at = after(seconds=number)
+        await unit.add_transaction(
+            transaction(
+                f"1000000000{number}",
+                service_id=service_id,
+                transaction_id=f"T{number}",
+                initiated_at=at,
+            )
+        )
+        await unit.save_callback(callback(f"C{number}", service_id=service_id, created_at=at))
+        await unit.add_messages([message(f"M{number}", service_id=service_id, created_at=at)])
+        await unit.add_entries([entry(f"R{number}", service_id=service_id, at=at)])
+
+
+Read = Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
+LISTS: dict[str, tuple[Read, str, str]] = {
+    "transactions": (
+        lambda u, listing: u.list_transactions(listing),
+        "network_transaction_id",
+        "1000000000{}",
+    ),
+    "callbacks": (lambda u, listing: u.list_callbacks(listing), "id", "C{}"),
+    "requests": (lambda u, listing: u.list_entries(listing), "id", "R{}"),
+    "messages": (lambda u, listing: u.list_messages(listing), "processing_id", "M{}"),
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize(
+    ("service_id", "after_number", "limit", "expected"),
+    [
+        (None, None, 10, [4, 3, 2, 1, 0]),
+        (None, None, 2, [4, 3]),
+        (None, 3, 10, [2, 1, 0]),
+        (None, 0, 10, []),
+        (55, None, 10, [4, 2, 0]),
+        (56, None, 1, [3]),
+        (55, 4, 1, [2]),
+        (57, None, 10, []),
+        (None, 9, 10, []),
+    ],
+)
+async def test_newest_first_from_any_record_on(
+    store: Store,
+    kind: str,
+    service_id: int | None,
+    after_number: int | None,
+    limit: int,
+    expected: list[int],
+) -> None:
+    read, name, form = LISTS[kind]
+    await store.run(fill)
+    going_on = None if after_number is None else form.format(after_number)
+
+    found = await store.run(lambda unit: read(unit, Listing(service_id, going_on, limit)))
+
+    assert [getattr(each, name) for each in found] == [form.format(n) for n in expected]
+
+
+async def test_what_is_over_is_in_no_list(store: Store, clock: VirtualClock) -> None:
+    async def work(unit: Unit) -> None:
+        over = transaction("10000000001", status=Status.SUCCESSFUL, decided_at=after())
+        await unit.add_transaction(over)
+        await unit.add_transaction(transaction("10000000002", transaction_id="late"))
+
+    await store.run(work)
+    clock.move_to(after(minutes=15))
+
+    found = await store.run(lambda unit: unit.list_transactions(Listing()))
+
+    assert [each.transaction_id for each in found] == ["late"]
+
+
+async def test_whoever_watches_hears_of_writing_and_not_of_reading(store: Store) -> None:
+    heard: list[str] = []
+    store.watch(lambda: heard.append("one"))
+    store.watch(lambda: heard.append("other"))
+
+    await store.run(lambda unit: unit.add_transaction(transaction()))
+    assert heard == ["one", "other"]
+
+    await store.run(lambda unit: unit.transaction(55, "T1"))
+    assert heard == ["one", "other"]

@@ -1,0 +1,76 @@
+"""A reset forgets all of a service and nothing of another, in every store."""
+
+from typing import Any
+
+from sandbox_sim.domain.ledger import Account
+from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.sms import HistoryQuery
+from sandbox_sim.gateway.ports import Store, Unit
+from tests.records import (
+    NOW,
+    SERVICE,
+    callback,
+    checkout,
+    delivery,
+    entry,
+    job,
+    message,
+    posting,
+    transaction,
+)
+
+OTHER = 56
+
+
+async def fill(unit: Unit) -> None:
+    for service_id, n in ((SERVICE, 1), (OTHER, 2)):
+        own: dict[str, Any] = {"service_id": service_id}
+        await unit.add_transaction(transaction(f"1000000000{n}", **own))
+        await unit.save_checkout(checkout(f"P{n}", **own))
+        await unit.save_callback(callback(f"C{n}", **own))
+        await unit.add_job(job(str(n), **own))
+        await unit.post(posting(**own))
+        await unit.add_messages([message(f"M{n}", **own)])
+        await unit.add_entries([entry(f"R{n}", **own)])
+    await unit.add_inbox_message("orders", delivery())
+
+
+async def left(unit: Unit) -> dict[int, list[bool]]:
+    """What each service has of each kind."""
+    found = {}
+    for service_id, n in ((SERVICE, 1), (OTHER, 2)):
+        messages, total = await unit.history(HistoryQuery(service_id))
+        found[service_id] = [
+            await unit.transaction(service_id, "T1") is not None,
+            await unit.transaction_by_network_id(service_id, f"1000000000{n}") is not None,
+            bool(await unit.list_callbacks(Listing(service_id))),
+            await unit.callback(None, f"C{n}") is not None,
+            await unit.balance(service_id, Account.SMS) is not None,
+            bool(await unit.postings(service_id)),
+            bool(messages) and total > 0,
+            bool(await unit.list_entries(Listing(service_id))),
+        ]
+    return found
+
+
+async def test_one_service_is_forgotten_and_the_other_as_it_was(store: Store) -> None:
+    await store.run(fill)
+
+    await store.run(lambda unit: unit.reset(SERVICE))
+
+    assert await store.run(left) == {SERVICE: [False] * 8, OTHER: [True] * 8}
+    assert len(await store.run(lambda unit: unit.inbox_messages("orders"))) == 1
+    (due,) = await store.run(lambda unit: unit.claim_due(NOW, 10))
+    assert due.service_id == OTHER
+
+
+async def test_all_is_forgotten_inboxes_too(store: Store) -> None:
+    await store.run(fill)
+
+    await store.run(lambda unit: unit.reset(None))
+
+    assert await store.run(left) == {SERVICE: [False] * 8, OTHER: [False] * 8}
+    assert await store.run(lambda unit: unit.inbox_messages("orders")) == []
+    assert await store.run(lambda unit: unit.claim_due(NOW, 10)) == []
+    await store.run(fill)
+    assert await store.run(left) == {SERVICE: [True] * 8, OTHER: [True] * 8}

@@ -1,0 +1,152 @@
+"""A disk that is full: what does not fit fails whole, what fits is saved, and room heals it."""
+
+import asyncio
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.stores import sqlite
+from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.domain.transactions import Status
+from sandbox_sim.gateway.ports import StoreError, Unit
+from tests.adapters.stores.test_contract_rollback import prepared, state
+from tests.adapters.stores.test_sqlite_commits import busy
+from tests.records import NOW, SERVICE, callback, delivery, job, message, posting, transaction
+from tests.sqlite_files import contents, fill_disk, free_disk, opened, rows
+
+FULL = "the disk is full"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.sqlite3"
+
+
+async def too_much(unit: Unit) -> None:
+    """A little of everything, and then a megabyte."""
+    pending = transaction("10000000002", transaction_id="T2")
+    await unit.add_transaction(pending)
+    await unit.save_transaction(pending.moved(Status.FAILED, NOW))
+    await unit.post(posting("-1"))
+    await unit.save_callback(callback("C3"))
+    await unit.add_messages([message("M4")])
+    for claimed in await unit.claim_due(NOW, 10):
+        await unit.finish(claimed)
+    await unit.add_job(job("of the unit that did not fit"))
+    await unit.add_inbox_message("orders", delivery("x" * 1_000_000))
+
+
+async def a_little(subject: str, unit: Unit) -> str:
+    await unit.post(posting("1", subject=subject))
+    return subject
+
+
+async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path) -> None:
+    async with opened(path) as store:
+        await store.run(prepared)
+        before = await store.run(state)
+        await fill_disk(store, spare_pages=4)
+
+        with pytest.raises(StoreError) as told:
+            await store.run(too_much)
+
+        assert str(told.value) == f"{path}: {FULL}"
+        assert await store.run(state) == before
+        jobs = await store.run(lambda unit: unit.claim_due(NOW, 10))
+        assert [each.subject for each in jobs] == ["due", "due too"]
+
+
+async def test_units_beside_it_that_fit_are_saved(path: Path) -> None:
+    async with opened(path) as store:
+        await fill_disk(store, spare_pages=4)
+        async with busy(store):
+            before, after = (
+                [asyncio.create_task(store.run(partial(a_little, subject))) for subject in subjects]
+                for subjects in ("abc", "xyz")
+            )
+            large = asyncio.create_task(store.run(too_much))
+            more = asyncio.create_task(store.run(partial(a_little, "last")))
+        outcomes = await asyncio.gather(*before, *after, large, more, return_exceptions=True)
+
+        *saved, failed, last = outcomes
+        assert [*saved, last] == [*"abcxyz", "last"]
+        assert FULL in str(failed)
+
+    async with opened(path) as store:
+        found = await store.run(lambda unit: unit.postings(SERVICE))
+        assert [each.subject for each in found] == [*"abcxyz", "last"]
+
+
+async def test_it_is_never_half_full_of_a_unit(path: Path) -> None:
+    """Until nothing fits any more, every unit is there whole or not at all."""
+    saved = []
+    async with opened(path) as store:
+        await fill_disk(store, spare_pages=20)
+
+        async def payment(number: int, unit: Unit) -> None:
+            await unit.add_transaction(transaction(f"{number:011d}", transaction_id=str(number)))
+            await unit.save_callback(callback(str(number), body="x" * 1000))
+            await unit.add_job(job(str(number)))
+
+        for number in range(1000):
+            try:
+                await store.run(partial(payment, number))
+            except StoreError:
+                break
+            saved.append(str(number))
+
+        async def found(unit: Unit) -> list[list[str]]:
+            kept = [await unit.transaction(SERVICE, str(number)) for number in range(1000)]
+            return [
+                [each.transaction_id for each in kept if each is not None],
+                [each.id for each in reversed(await unit.callbacks(SERVICE))],
+                [each.subject for each in await unit.claim_due(NOW, 1000)],
+            ]
+
+        assert 0 < len(saved) < 1000
+        assert await store.run(found) == [saved] * 3
+
+
+async def test_when_there_is_room_again_all_works(path: Path) -> None:
+    async with opened(path) as store:
+        await fill_disk(store)
+        for _ in range(3):
+            with pytest.raises(StoreError, match=FULL):
+                await store.run(too_much)
+
+        await free_disk(store)
+        await store.run(too_much)
+
+        assert len(await store.run(methodcaller("inbox_messages", "orders"))) == 1
+
+
+async def test_a_full_store_can_be_closed_and_opened_again(path: Path) -> None:
+    async with opened(path) as store:
+        await store.run(prepared)
+        await fill_disk(store)
+        with pytest.raises(StoreError, match=FULL):
+            await store.run(too_much)
+        before = await store.run(state)
+
+    async with opened(path) as store:
+        assert await store.run(state) == before
+        assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_without_room_for_the_tables_no_file_is_begun(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "_PRAGMAS", (*sqlite._PRAGMAS, "PRAGMA max_page_count = 5"))
+        with pytest.raises(StoreError, match=f"{path}: .*{FULL}"):
+            await SqliteStore(path, VirtualClock()).open()
+        begun = contents(path.parent)
+        with pytest.raises(StoreError, match=FULL):
+            await SqliteStore(path, VirtualClock()).open()
+        assert contents(path.parent) == begun
+
+    async with opened(path) as store:
+        await store.run(prepared)

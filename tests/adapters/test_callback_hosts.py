@@ -1,0 +1,282 @@
+"""The sender connects to no address that the rule refuses, whatever a name leads to, and when."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.callback_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks import Trouble, verdict
+from tests.adapters.conftest import Receiver, http, post
+
+HOME = "127.0.0.1"
+ELSEWHERE = "127.0.0.2"
+
+
+class FakeDns(AbstractResolver):
+    """Answers in turn, and with the last answer from then on; keeps what it was asked."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.asked: list[str] = []
+        self._answers = list(answers)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        self.asked.append(host)
+        addresses = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+class Machines:
+    """Two addresses of this machine with a receiver on each, both on the same ports."""
+
+    def __init__(self) -> None:
+        answer = http("200 OK", b"", "Connection: close")
+        self.at = {HOME: Receiver(answer), ELSEWHERE: Receiver(answer)}
+        self._servers: list[asyncio.Server] = []
+
+    async def listen(self) -> int:
+        """Listen on one more port of both."""
+        port = 0
+        for address, receiver in self.at.items():
+            try:
+                server = await asyncio.start_server(receiver.serve, address, port)
+            except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    pytest.skip(f"{address} is no address of this machine")
+                raise
+            self._servers.append(server)
+            port = server.sockets[0].getsockname()[1]
+        return port
+
+    async def close(self) -> None:
+        for server in self._servers:
+            server.close()
+        for receiver in self.at.values():
+            for writer in receiver.writers:
+                writer.transport.abort()
+        await asyncio.sleep(0)
+
+    @property
+    def called(self) -> list[str]:
+        """The addresses that a connection came to."""
+        return [address for address, receiver in self.at.items() if receiver.writers]
+
+
+@pytest.fixture
+async def machines() -> AsyncIterator[Machines]:
+    machines = Machines()
+    yield machines
+    await machines.close()
+
+
+StartSender = Callable[..., Awaitable[HttpCallbackSender]]
+
+
+@pytest.fixture
+async def start_sender() -> AsyncIterator[StartSender]:
+    senders: list[HttpCallbackSender] = []
+
+    async def start(dns: FakeDns | None = None, **lists: Sequence[str]) -> HttpCallbackSender:
+        hosts = CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
+        sender = HttpCallbackSender(VirtualClock(), hosts, dns)
+        senders.append(sender)
+        return await sender.__aenter__()
+
+    yield start
+    for sender in senders:
+        await sender.__aexit__()
+
+
+async def test_a_denied_address_is_told_by_the_name_of_the_setting(
+    start_sender: StartSender, machines: Machines
+) -> None:
+    sender = await start_sender(deny=["127.0.0.0/8"])
+
+    answer = await post(sender, f"http://{HOME}:{await machines.listen()}/callback")
+
+    assert (answer.status_code, answer.trouble) == (None, Trouble.SETTING)
+    assert verdict(answer) == (
+        "not sent: the setting callback_hosts does not let callbacks go to 127.0.0.1"
+    )
+    assert machines.called == []
+
+
+async def test_an_address_that_a_name_leads_to_is_told_with_it(
+    start_sender: StartSender, machines: Machines
+) -> None:
+    dns = FakeDns([HOME, ELSEWHERE])
+    sender = await start_sender(dns, deny=["127.0.0.0/8"])
+
+    answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
+
+    assert answer.trouble is Trouble.SETTING
+    assert answer.problem is not None
+    assert answer.problem.startswith("the setting callback_hosts does not let callbacks go to ")
+    assert f"shop.example ({HOME}, {ELSEWHERE})" in answer.problem
+    assert machines.called == []
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [{"deny": ["*.example"]}, {"allow": ["*.test"]}, {"allow": ["*"], "deny": ["shop.example"]}],
+)
+async def test_a_host_that_no_address_helps_is_not_looked_up(
+    start_sender: StartSender, lists: dict[str, list[str]]
+) -> None:
+    dns = FakeDns([HOME])
+    sender = await start_sender(dns, **lists)
+
+    answer = await post(sender, "http://shop.example/callback")
+
+    assert answer.problem == (
+        "the setting callback_hosts does not let callbacks go to shop.example"
+    )
+    assert dns.asked == []
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {},
+        {"allow": ["shop.example"]},
+        {"allow": [HOME]},
+        {"deny": [ELSEWHERE]},
+        {"allow": ["*"], "deny": [ELSEWHERE]},
+    ],
+)
+async def test_what_is_let_go_arrives(
+    start_sender: StartSender, machines: Machines, lists: dict[str, list[str]]
+) -> None:
+    sender = await start_sender(FakeDns([HOME]), **lists)
+
+    answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
+
+    assert (answer.status_code, answer.trouble) == (200, None)
+    assert machines.called == [HOME]
+
+
+@pytest.mark.parametrize("order", [[HOME, ELSEWHERE], [ELSEWHERE, HOME]])
+async def test_of_several_addresses_only_those_are_called_that_may_be(
+    start_sender: StartSender, machines: Machines, order: list[str]
+) -> None:
+    sender = await start_sender(FakeDns(order), deny=[ELSEWHERE])
+
+    answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
+
+    assert answer.status_code == 200
+    assert machines.called == [HOME]
+
+
+@pytest.mark.parametrize(
+    "lists", [{"deny": [ELSEWHERE]}, {"allow": [HOME]}, {"allow": ["*"], "deny": [ELSEWHERE]}]
+)
+async def test_a_name_that_changes_its_address_is_followed_to_none_that_is_refused(
+    start_sender: StartSender, machines: Machines, lists: dict[str, list[str]]
+) -> None:
+    """DNS rebinding: the first lookup is harmless, the next one is not."""
+    dns = FakeDns([HOME], [ELSEWHERE])
+    sender = await start_sender(dns, **lists)
+
+    first = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
+    assert dns.asked == ["shop.example"]
+    # A port of its own, so that neither an open connection nor a cached lookup serves.
+    second = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
+
+    assert dns.asked == ["shop.example", "shop.example"]
+    assert (first.status_code, second.status_code) == (200, None)
+    assert second.trouble is Trouble.SETTING
+    assert machines.called == [HOME]
+
+
+async def test_the_address_that_was_asked_about_is_the_one_that_is_called(
+    start_sender: StartSender, machines: Machines
+) -> None:
+    """One lookup serves both, so no other answer can come in between."""
+    dns = FakeDns([HOME], [ELSEWHERE])
+    sender = await start_sender(dns, allow=[HOME])
+    url = f"http://shop.example:{await machines.listen()}/callback"
+
+    assert (await post(sender, url)).status_code == 200
+
+    assert dns.asked == ["shop.example"]
+    assert machines.called == [HOME]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.1", "2130706433", "0177.0.0.1", "127.0.0.1.", "127.000.000.001", "127.0.1"),
+        *("[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0x7f.1", "0x7f000001", "①②⑦.0.0.1"),
+        *("localhost", "LOCALHOST", "localhost."),
+    ],
+)
+async def test_no_other_way_to_write_it_leads_to_a_denied_address(
+    start_sender: StartSender, machines: Machines, host: str
+) -> None:
+    """The machine's own lookup decides here, which takes most of these for 127.0.0.1."""
+    sender = await start_sender(deny=["127.0.0.0/8", "::1"])
+
+    answer = await post(sender, f"http://{host}:{await machines.listen()}/callback")
+
+    assert answer.status_code is None
+    assert machines.called == []
+
+
+async def test_a_redirect_leads_nowhere(start_sender: StartSender, machines: Machines) -> None:
+    port = await machines.listen()
+    location = f"Location: http://{ELSEWHERE}:{port}/"
+    machines.at[HOME].answer = http("307 Elsewhere", b"", location)
+    sender = await start_sender(deny=[ELSEWHERE])
+
+    answer = await post(sender, f"http://{HOME}:{port}/callback")
+
+    assert answer.status_code == 307
+    assert machines.called == [HOME]
+
+
+async def test_what_may_be_called_and_does_not_listen_is_told_as_ever(
+    start_sender: StartSender,
+) -> None:
+    with socket.create_server((HOME, 0)) as taken:
+        port = taken.getsockname()[1]
+    sender = await start_sender(FakeDns([ELSEWHERE, HOME]), deny=[ELSEWHERE])
+
+    answer = await post(sender, f"http://shop.example:{port}/callback")
+
+    assert answer.trouble is Trouble.CONNECTION
+    assert answer.problem is not None
+    assert answer.problem.startswith(f"no connection to shop.example:{port}: ")
+
+
+async def test_callbacks_side_by_side_each_have_their_own_way(
+    start_sender: StartSender, machines: Machines
+) -> None:
+    sender = await start_sender(deny=[ELSEWHERE])
+    port = await machines.listen()
+    urls = [f"http://{address}:{port}/callback" for address in (HOME, ELSEWHERE)] * 10
+
+    answers = await asyncio.gather(*(post(sender, url) for url in urls))
+
+    assert [answer.status_code for answer in answers] == [200, None] * 10
+    assert [answer.trouble for answer in answers] == [None, Trouble.SETTING] * 10
+    assert machines.called == [HOME]

@@ -1,0 +1,39 @@
+"""Receivers of callbacks on real sockets, and no settings or state of whoever runs the tests."""
+
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.config import Settings
+from tests.cli.receivers import Handler, Listen
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("config", "secret_key", *Settings.model_fields):
+        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where the default store is
+
+
+@pytest.fixture
+async def listen() -> AsyncIterator[Listen]:
+    """Starts a receiver on a free port and tells its address."""
+    runners: list[web.AppRunner] = []
+
+    async def start(handler: Handler, tls: ssl.SSLContext | None = None) -> str:
+        app = web.Application()
+        app.router.add_post("/callback", handler)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+        runners.append(runner)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        scheme = "http" if tls is None else "https"
+        return f"{scheme}://127.0.0.1:{runner.addresses[0][1]}/callback"
+
+    yield start
+    for runner in runners:
+        await runner.cleanup()

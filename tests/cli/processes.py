@@ -1,0 +1,48 @@
+"""The program as processes: started, asked, and ended by a signal."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SOON = 15  # seconds; a bound, reached only when something is broken
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
+
+
+@contextmanager
+def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A server that is killed at the end, if it is still there."""
+    process = subprocess.Popen(  # noqa: S603 -- ourselves
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
+    process.send_signal(by)
+    code = process.wait(SOON)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    return code, process.stdout.read(), process.stderr.read()
+
+
+def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 -- ourselves
+        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
+    )

@@ -1,0 +1,77 @@
+"""Receivers that the doctor is sent to, and how to send it."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.domain.inbox import check_signature
+
+CHECKS = (
+    "reachable",
+    "tls",
+    "successful",
+    "repeated",
+    "failed",
+    "cancelled",
+    "no_signature",
+    "wrong_signature",
+    "changed_body",
+)
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+Listen = Callable[..., Awaitable[str]]
+
+
+async def ask(*arguments: object, **environment: str) -> Result:
+    """The command in a thread, so that the receivers of the test can answer it."""
+    words = [str(argument) for argument in arguments]
+    return await asyncio.to_thread(CliRunner().invoke, main, words, env=environment)
+
+
+async def report(*arguments: object, **environment: str) -> tuple[Result, dict[str, Any]]:
+    result = await ask("--json", "doctor", *arguments, **environment)
+    document: dict[str, Any] = json.loads(result.stdout)
+    return result, document
+
+
+def verdicts(document: dict[str, Any]) -> dict[str, str]:
+    """Each check with its verdict; several, where profiles fared differently."""
+    found: dict[str, list[str]] = {}
+    for row in document["checks"]:
+        found.setdefault(row["check"], []).append(row["verdict"])
+    return {check: " ".join(dict.fromkeys(each)) for check, each in found.items()}
+
+
+def expected(**verdicts: str) -> dict[str, str]:
+    """Those of a healthy receiver on loopback, but for these."""
+    return dict.fromkeys(CHECKS, "ok") | {"tls": "skipped"} | verdicts
+
+
+async def knows(request: web.Request, *, secret_key: str = "sandbox_secret") -> bool:
+    given = request.headers.get("X-Service-Signature")
+    return check_signature(await request.read(), given, [secret_key]) == "valid"
+
+
+async def healthy(request: web.Request) -> web.Response:
+    """As the interface wants it: a signature that does not fit gets 401."""
+    return web.Response(status=200 if await knows(request) else 401)
+
+
+async def trusting(_request: web.Request) -> web.Response:
+    return web.Response(text="thanks")
+
+
+async def started(*arguments: str, **environment: object) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "sandbox_sim", *arguments),
+        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )

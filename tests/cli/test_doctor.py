@@ -1,0 +1,299 @@
+"""`sandbox-sim doctor` against receivers on real sockets, good and bad ones."""
+
+import asyncio
+import json
+import re
+import signal
+import socket
+import ssl
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import trustme
+from aiohttp import web
+from click.testing import CliRunner
+
+from sandbox_sim.cli import main
+from sandbox_sim.domain.callbacks import Profile
+from sandbox_sim.domain.inbox import check_signature
+from tests.cli.receivers import (
+    CHECKS,
+    Listen,
+    ask,
+    expected,
+    healthy,
+    knows,
+    report,
+    started,
+    trusting,
+    verdicts,
+)
+
+SOON = 15  # seconds; a bound, reached only when something is broken
+
+
+class TestAHealthyReceiver:
+    @pytest.mark.spec("delivery.1")
+    @pytest.mark.decision("D27", "D29", "D30")
+    async def test_nothing_is_wrong(self, listen: Listen) -> None:
+        result = await ask("doctor", await listen(healthy))
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        lines = result.stdout.splitlines()
+        assert [line.split()[0] for line in lines[2:-2]] == ["ok", "skipped"] + ["ok"] * 7
+        assert lines[-1] == "nothing is wrong"
+        assert re.fullmatch(
+            r"ok       successful       acknowledged with HTTP 200 \(every profile, .* ms\)",
+            lines[4],
+        )
+
+    async def test_it_is_told_how_it_is_called(self, listen: Listen) -> None:
+        url = await listen(healthy)
+
+        result = await ask("doctor", url)
+
+        assert result.stdout.splitlines()[0] == (
+            f"{url}: trans, trans_bare, flat, event, superset; "
+            "signed with the secret key of sandbox_key; 30 s to answer"
+        )
+
+    async def test_only_some_profiles(self, listen: Listen) -> None:
+        url = await listen(healthy)
+
+        result, document = await report(url, "--profile", "flat", "--profile", "event")
+
+        assert result.exit_code == 0
+        assert document["profiles"] == ["flat", "event"]
+        assert {row["profile"] for row in document["checks"]} == {"flat", "event", None}
+
+    async def test_a_certificate_that_the_environment_vouches_for(
+        self, listen: Listen, tmp_path: Path
+    ) -> None:
+        """A process of its own, because the authorities are loaded once in a process."""
+        authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+        url = await listen(healthy, context)
+
+        process = await started("--json", "doctor", url, SSL_CERT_FILE=tmp_path / "ca.pem")
+        out, err = await asyncio.wait_for(process.communicate(), SOON)
+
+        assert (process.returncode, err) == (0, b"")
+        assert verdicts(json.loads(out)) == expected(tls="ok")
+
+
+class TestWhatIsWrong:
+    @pytest.mark.spec("delivery.1")
+    @pytest.mark.decision("D29")
+    async def test_one_that_accepts_everything(self, listen: Listen) -> None:
+        result = await ask("doctor", await listen(trusting))
+
+        assert result.exit_code == 1
+        assert result.stderr == "wrong: no signature, wrong signature, changed body\n"
+        line, sent, came, do = result.stdout.splitlines()[12:16]
+        assert line.startswith("wrong    wrong signature  a forged callback was accepted: HTTP 200")
+        words = "sent: a successful payment, signed with another key, DOCTOR-[0-9a-f]{12}, as trans"
+        assert re.fullmatch(words, sent.strip())
+        assert came.strip() == "came: thanks"
+        assert do.strip().startswith("do:   Compare X-Service-Signature with ")
+
+    @pytest.mark.decision("D30")
+    async def test_one_that_redirects(self, listen: Listen) -> None:
+        calls: list[str] = []
+
+        async def elsewhere(request: web.Request) -> web.Response:
+            calls.append(request.path)
+            return web.Response(status=302, headers={"Location": "/callback/"})
+
+        result, document = await report(await listen(elsewhere))
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: successful\n")
+        skipped = dict.fromkeys(CHECKS[3:], "skipped")
+        assert verdicts(document) == expected(successful="wrong", **skipped)
+        (says,) = {r["says"] for r in document["checks"] if r["check"] == "successful"}
+        assert "HTTP 302 is a redirect, and redirects are not followed" in says
+        assert len(calls) == len(Profile)
+
+    async def test_one_that_breaks_over_a_repeated_delivery(self, listen: Listen) -> None:
+        seen: Counter[bytes] = Counter()
+
+        async def once(request: web.Request) -> web.Response:
+            body = await request.read()
+            if not await knows(request):
+                return web.Response(status=401)
+            seen[body] += 1
+            return web.Response(status=200 if seen[body] == 1 else 500)
+
+        result, document = await report(await listen(once))
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: repeated\n")
+        assert verdicts(document) == expected(repeated="wrong")
+        assert set(seen.values()) == {1, 2}
+
+    async def test_one_that_does_not_know_a_profile(self, listen: Listen) -> None:
+        async def picky(request: web.Request) -> web.Response:
+            if not await knows(request):
+                return web.Response(status=401)
+            body = await request.json()
+            return web.Response(status=400 if "event_type" in body else 200, text="what event?")
+
+        result = await ask("doctor", await listen(picky))
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: successful\n")
+        known = "(trans, trans_bare, flat, superset, "
+        assert f"acknowledged with HTTP 200 {known}" in result.stdout
+        assert "not acknowledged: HTTP 400, and only 2xx acknowledges (event, " in result.stdout
+        assert "came: what event?" in result.stdout
+
+    async def test_one_that_signs_something_else_than_the_raw_body(self, listen: Listen) -> None:
+        async def parsing(request: web.Request) -> web.Response:
+            written_anew = json.dumps(await request.json()).encode()
+            given = request.headers.get("X-Service-Signature")
+            valid = check_signature(written_anew, given, ["sandbox_secret"]) == "valid"
+            return web.Response(status=200 if valid else 401)
+
+        result = await ask("doctor", await listen(parsing))
+
+        assert result.exit_code == 1
+        assert "not acknowledged: HTTP 401" in result.stdout
+        assert "the raw body before any parsing" in result.stdout
+
+    async def test_one_that_is_not_there(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+
+        result, document = await report(f"http://127.0.0.1:{port}/callback")
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: reachable\n")
+        skipped = dict.fromkeys(CHECKS, "skipped")
+        assert verdicts(document) == skipped | {"reachable": "wrong"}
+        assert document["checks"][0]["says"].startswith(f"no connection to 127.0.0.1:{port}: ")
+        assert len(document["checks"]) == len(CHECKS)
+
+    async def test_one_whose_certificate_nobody_vouches_for(self, listen: Listen) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+
+        result, document = await report(await listen(healthy, context))
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: tls\n")
+        skipped = dict.fromkeys(CHECKS[2:], "skipped")
+        assert verdicts(document) == skipped | {"reachable": "ok", "tls": "wrong"}
+        assert "was not accepted" in document["checks"][1]["says"]
+        assert "SSL_CERT_FILE" in document["checks"][1]["remedy"]
+
+    @pytest.mark.decision("D30")
+    async def test_one_that_is_too_slow(self, listen: Listen) -> None:
+        asked = 0
+        never = asyncio.Event()
+
+        async def slow(_request: web.Request) -> web.Response:
+            nonlocal asked
+            asked += 1
+            await never.wait()
+            return web.Response()
+
+        url = await listen(slow)
+
+        result = await ask("doctor", url, "--timeout", "0.2")
+
+        never.set()
+        assert (result.exit_code, asked) == (1, 1)
+        assert "0.2 s to answer" in result.stdout
+        assert "wrong    reachable        no answer within 0.2 s\n" in result.stdout
+        assert "Acknowledge first" in result.stdout
+
+    async def test_what_it_answers_cannot_steer_the_terminal(self, listen: Listen) -> None:
+        async def sly(_request: web.Request) -> web.Response:
+            return web.Response(status=500, text="\x1b[2J\n\u202egone" + "x" * 1000)
+
+        result = await ask("doctor", await listen(sly), "--profile", "trans")
+
+        assert f"came: \\x1b[2J \\u202egone{'x' * 190}…\n" in result.stdout
+
+
+class TestAsJson:
+    async def test_the_whole_report(self, listen: Listen) -> None:
+        url = await listen(healthy)
+
+        result, document = await report(url, "--profile", "flat", "--timeout", "5")
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        counts = {"ok": 8, "warning": 0, "wrong": 0, "skipped": 1}
+        checks = document.pop("checks")
+        assert document == {
+            "url": url,
+            "profiles": ["flat"],
+            "signed_with": "sandbox_key",
+            "timeout_s": 5.0,
+            "healthy": True,
+            "counts": counts,
+        }
+        assert [row["check"] for row in checks] == list(CHECKS)
+
+    async def test_a_check(self, listen: Listen) -> None:
+        _, document = await report(await listen(healthy), "--profile", "flat")
+
+        row = document["checks"][2]
+        body = row["sent"].pop("body")
+        assert row["came"].pop("duration_ms") >= 0
+        assert row == {
+            "check": "successful",
+            "profile": "flat",
+            "verdict": "ok",
+            "says": "acknowledged with HTTP 200",
+            "remedy": None,
+            "sent": {
+                "what": "a successful payment",
+                "transaction_id": json.loads(body)["transaction_id"],
+                "headers": row["sent"]["headers"],
+            },
+            "came": {"status_code": 200, "body": "", "problem": None},
+        }
+        signature = row["sent"]["headers"]["X-Service-Signature"]
+        assert check_signature(body.encode(), signature, ["sandbox_secret"]) == "valid"
+
+    async def test_a_check_that_sent_nothing(self, listen: Listen) -> None:
+        _, document = await report(await listen(healthy))
+
+        reachable = document["checks"][0]
+        assert (reachable["sent"], reachable["came"], reachable["profile"]) == (None, None, None)
+
+    async def test_a_password_in_the_address_is_not_told(self, listen: Listen) -> None:
+        url = (await listen(healthy)).replace("http://", "http://ama:s3same@")
+
+        for form in (["--json"], []):
+            result = await ask(*form, "doctor", url)
+            assert result.exit_code == 0
+            assert "s3same" not in result.output
+
+
+async def test_colour_is_for_terminals_that_want_it(listen: Listen) -> None:
+    url = await listen(healthy)
+
+    def terminal(**environment: str) -> str:
+        runner = CliRunner(env=environment)
+        return runner.invoke(main, ["doctor", url, "--profile", "flat"], color=True).output
+
+    assert "\x1b" not in (await ask("doctor", url)).output
+    assert "\x1b[32mok" in await asyncio.to_thread(terminal)
+    assert "\x1b" not in await asyncio.to_thread(terminal, NO_COLOR="1")
+
+
+async def test_interrupted(listen: Listen) -> None:
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: web.Request) -> web.Response:
+        asked.set()
+        await never.wait()
+        return web.Response()
+
+    process = await started("doctor", await listen(slow))
+    await asyncio.wait_for(asked.wait(), SOON)
+
+    process.send_signal(signal.SIGINT)
+    _, err = await asyncio.wait_for(process.communicate(), SOON)
+
+    never.set()
+    assert (process.returncode, err) == (130, b"")

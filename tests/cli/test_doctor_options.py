@@ -1,0 +1,110 @@
+"""What `sandbox-sim doctor` is told: the key to sign with, and what it does not take."""
+
+import json
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.cli.receivers import CHECKS, Listen, ask, expected, knows, report, trusting, verdicts
+
+
+class TestTheKey:
+    """A receiver that takes `shop-secret` only, and where the doctor may get it from."""
+
+    @pytest.fixture
+    async def url(self, listen: Listen) -> str:
+        async def shop(request: web.Request) -> web.Response:
+            known = await knows(request, secret_key="shop-secret")
+            return web.Response(status=200 if known else 401)
+
+        return await listen(shop)
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        file = tmp_path / "sandbox_sim.toml"
+        file.write_text(
+            '[[credentials]]\nclient_key = "shop"\nsecret_key = "shop-secret"\n', "utf-8"
+        )
+        return file
+
+    async def test_the_sandbox_s_own_is_not_it(self, url: str) -> None:
+        result = await ask("doctor", url)
+
+        assert result.exit_code == 1
+        assert "the secret key that this was signed with" in result.stdout
+
+    async def test_the_option(self, url: str) -> None:
+        result, document = await report(url, "--secret-key", "shop-secret")
+
+        assert (result.exit_code, document["signed_with"]) == (0, "--secret-key")
+        assert "shop-secret" not in result.output
+
+    async def test_its_variable(self, url: str) -> None:
+        result = await ask("doctor", url, SANDBOX_SIM_SECRET_KEY="shop-secret")
+
+        assert result.exit_code == 0
+        assert "signed with the key given" in result.stdout
+
+    async def test_the_file(self, url: str, file: Path) -> None:
+        result, document = await report(url, "--config", file)
+
+        assert (result.exit_code, document["signed_with"]) == (0, "shop")
+
+    async def test_the_variable_of_the_credentials(self, url: str) -> None:
+        sets = [{"client_key": "shop", "secret_key": "shop-secret"}]
+
+        result, document = await report(url, SANDBOX_SIM_CREDENTIALS=json.dumps(sets))
+
+        assert (result.exit_code, document["signed_with"]) == (0, "shop")
+
+    async def test_a_gateway_that_does_not_sign(self, listen: Listen) -> None:
+        result, document = await report(await listen(trusting), SANDBOX_SIM_SIGN_CALLBACKS="false")
+
+        assert (result.exit_code, document["signed_with"]) == (0, None)
+        assert verdicts(document) == expected(**dict.fromkeys(CHECKS[-3:], "skipped"))
+
+    async def test_a_key_that_is_given_is_used_all_the_same(self, url: str) -> None:
+        result, document = await report(
+            url, "--secret-key", "shop-secret", SANDBOX_SIM_SIGN_CALLBACKS="false"
+        )
+
+        assert result.exit_code == 0
+        assert verdicts(document) == expected()
+
+    async def test_settings_that_are_not_in_order(self, url: str) -> None:
+        result = await ask("doctor", url, SANDBOX_SIM_CALLBACK_TIMEOUT_S="-1")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("callback_timeout_s (from environment): ")
+
+
+class TestWrongUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ((), "Missing argument 'URL'"),
+            (("shop.example/callback",), "shop.example/callback is no address such as https://"),
+            (("ftp://shop.example",), "ftp://shop.example is no address such as https://"),
+            (("http://",), "http:// is no address such as https://"),
+            (("http://a b/",), "http://a b/ is no address such as https://"),
+            (("http://a/", "http://b/"), "unexpected extra argument"),
+            (("http://a/", "--profile", "x"), "x is none of trans, trans_bare, flat, event, sup"),
+            (("http://a/", "--timeout", "0"), "more than 0 and at most 86400 seconds"),
+            (("http://a/", "--timeout", "nan"), "more than 0 and at most 86400 seconds"),
+            (("http://a/", "--timeout", "soon"), "'soon' is not a valid float"),
+            (("http://a/", "--secret-key", ""), "must not be empty"),
+            (("http://a/", "--no-such-flag"), "No such option"),
+        ],
+    )
+    async def test_nothing_is_sent(self, arguments: tuple[str, ...], words: str) -> None:
+        result = await ask("doctor", *arguments)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert words in result.stderr
+
+    async def test_an_address_that_no_one_can_call_is_wrong(self) -> None:
+        result, document = await report("http://a..b/")
+
+        assert result.exit_code == 1
+        assert document["checks"][0]["says"] == "callback_url is no address that can be called"

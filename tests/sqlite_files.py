@@ -1,0 +1,84 @@
+"""SQLite files: a store on one, and what is in it, seen by its own connection or from outside."""
+
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.stores.sqlite import Durability, SqliteStore, _SqliteUnit
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+
+UNLIMITED = 2**31 - 2  # pages; SQLite's own bound
+
+
+@asynccontextmanager
+async def opened(
+    path: Path, clock: Clock | None = None, durability: Durability = "process"
+) -> AsyncIterator[SqliteStore]:
+    """A store on this file, closed in the end."""
+    store = SqliteStore(path, clock or VirtualClock(), durability)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def connection_of(unit: Unit) -> sqlite3.Connection:
+    """The store's own connection; it may be used inside the unit only, in the store's thread."""
+    assert isinstance(unit, _SqliteUnit)
+    return unit._connection
+
+
+async def rows(store: Store, statement: str) -> list[Any]:
+    """Run a statement on the store's own connection."""
+
+    async def work(unit: Unit) -> list[Any]:
+        return connection_of(unit).execute(statement).fetchall()
+
+    return await store.run(work)
+
+
+async def count(store: Store, table: str) -> int:
+    """How many rows a table of the open file has."""
+    ((number,),) = await rows(store, f"SELECT count(*) FROM {table}")  # noqa: S608 -- of a test
+    return int(number)
+
+
+async def fill_disk(store: Store, spare_pages: int = 0) -> None:
+    """From now on the file can grow by so many pages only; SQLite says that the disk is full."""
+    ((pages,),) = await rows(store, "PRAGMA page_count")
+    await rows(store, f"PRAGMA max_page_count = {pages + spare_pages}")
+
+
+async def free_disk(store: Store) -> None:
+    """There is room again."""
+    await rows(store, f"PRAGMA max_page_count = {UNLIMITED}")
+
+
+def outside(path: Path, *statements: str) -> list[Any]:
+    """What another program reads from a file that no store has open: of the last statement."""
+    found: list[Any] = []
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+        for statement in statements:
+            found = connection.execute(statement).fetchall()
+    return found
+
+
+def killed(path: Path, folder: Path) -> Path:
+    """A copy of the file as a kill of its server at this moment would leave it."""
+    folder.mkdir()
+    for part in path.parent.glob(f"{path.name}*"):
+        shutil.copy(part, folder)
+    return folder / path.name
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """Every file below a folder, byte for byte; folders are None."""
+    return {
+        str(found.relative_to(folder)): found.read_bytes() if found.is_file() else None
+        for found in folder.rglob("*")
+    }

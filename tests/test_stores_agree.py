@@ -1,0 +1,434 @@
+"""Gateways that differ only in their store cannot be told apart, whatever is asked of them."""
+
+import asyncio
+import unittest
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, Final, TypeVar
+
+from aiohttp import ClientSession, web
+from hypothesis import Phase, settings, strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.ledger import Account, Audit
+from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
+from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.web.server import GatewayRunner
+from tests import postgres
+from tests.conftest import Sandbox, Seen
+from tests.fakes import FakeSender
+
+T = TypeVar("T")
+
+# The setting of each store, for one that keeps its files in this folder.
+STORES: Final[Mapping[str, Callable[[Path], str]]] = {
+    "memory": lambda _folder: "memory:",
+    "sqlite": lambda folder: f"sqlite:{folder / 'state.sqlite3'}",
+    "postgres": lambda _folder: postgres.empty_database(),
+}
+
+# Where files are written that need not outlast the test.
+FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 -- a folder is made in it
+
+SERVICES = (55, 59)
+# Units that a service begins with: few enough to run out of.
+UNITS = {55: 9, 59: 0}
+TRANSITION = timedelta(milliseconds=800)
+TRANSACTION_IDS = ("T1", "T2")
+WILLING, REFUSING = "http://shop.test/callback", "http://broken.test/callback"
+
+services = st.sampled_from(SERVICES)
+numbers = st.sampled_from(["0244000001", "233200000002", "0270000009", "0244000019"])
+payments = st.fixed_dictionaries(
+    {
+        "service_id": services,
+        "transaction_id": st.sampled_from(TRANSACTION_IDS),
+        "callback_url": st.sampled_from([WILLING, REFUSING]),
+        "amount": st.sampled_from([10.5, 0.1, 4, 9999.99]),
+    }
+)
+good_or_declined = st.sampled_from(["0244000001", "0244000009"])
+texts = st.sampled_from(["Sale", "x" * 161, "Ɛ" * 71])  # of one page, of two and of two
+DAYS = ("2025-12-31", "2026-01-01", "2026-01-02", "9999-12-31")
+days = st.sampled_from(DAYS)
+moves = st.sampled_from(
+    [
+        timedelta(),
+        timedelta(milliseconds=500),
+        timedelta(milliseconds=800),
+        timedelta(seconds=1),
+        timedelta(seconds=3),
+        timedelta(minutes=5),
+        timedelta(minutes=14, seconds=59),
+        timedelta(minutes=15),
+        timedelta(hours=1),
+        timedelta(days=1, minutes=15),
+        timedelta(days=3),
+    ]
+)
+
+
+class KnownIds(RandomIds):
+    """Tokens, too, come out the same every time."""
+
+    def token(self) -> str:
+        return self.message_id()
+
+
+@dataclass(frozen=True)
+class Side:
+    """A gateway on one of the stores, and who takes its callbacks."""
+
+    store: str
+    sandbox: Sandbox
+    sender: FakeSender
+
+    def sent(self) -> dict[str, list[tuple[Mapping[str, str], bytes]]]:
+        """What each receiver was sent, in order; between receivers there is none."""
+        found: dict[str, list[tuple[Mapping[str, str], bytes]]] = defaultdict(list)
+        for post in self.sender.posts:
+            found[post.url].append((post.headers, post.body))
+        return found
+
+
+async def state(unit: Unit) -> list[Any]:
+    """Whatever can be looked up, and what is to come."""
+    return [
+        *[await looked_up(unit, service_id) for service_id in SERVICES],
+        await unit.next_due(),
+        await unit.clock_shift(),
+    ]
+
+
+async def looked_up(unit: Unit, service_id: int) -> list[Any]:
+    """The same of one service."""
+    everything = Listing(service_id, limit=1000)
+    return [
+        [await unit.transaction(service_id, each) for each in TRANSACTION_IDS],
+        await unit.list_transactions(everything),
+        await unit.list_callbacks(everything),
+        await unit.list_messages(everything),
+        [await unit.history(query) for query in queries(service_id)],
+        await unit.postings(service_id),
+        set(await unit.audit(service_id)),
+    ]
+
+
+def queries(service_id: int) -> Iterator[HistoryQuery]:
+    """Histories from and to each day, and of each status."""
+    plain = HistoryQuery(service_id, limit=2)
+    for day in map(date.fromisoformat, DAYS[:3]):
+        yield replace(plain, start_date=day)
+        yield replace(plain, end_date=day, page=2)
+    for status in (SmsStatus.ACKNOWLEDGED, SmsStatus.SENT, SmsStatus.REFUNDED):
+        yield replace(plain, status=status)
+
+
+class Gateways(RuleBasedStateMachine):
+    """Asks every gateway the same, and keeps the books of the SMS units itself."""
+
+    pages = Bundle("pages")
+    batches = Bundle("batches")
+
+    stores: ClassVar[tuple[str, ...]] = ("memory", "sqlite")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory(dir=FAST)
+        self.loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self.sides: list[Side] = []
+        self.now = timedelta()
+        self.units = dict(UNITS)
+        self.refunds: list[tuple[timedelta, int, int]] = []
+
+    @initialize(
+        balances=st.sampled_from(["fixed", "live"]),
+        duplicates=st.sampled_from(["accept", "reject"]),
+    )
+    def start(self, balances: str, duplicates: str) -> None:
+        chosen = {"balances": balances, "duplicates": duplicates}
+        self._do(self._start(chosen))
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.get_loop().run_until_complete(work)
+
+    async def _start(self, chosen: dict[str, str]) -> None:
+        self.session = ClientSession()
+        for name in self.stores:
+            store = STORES[name](Path(self.folder.name))
+            side = await self._started(name, store, chosen)
+            self.sides.append(side)
+
+    async def _started(self, name: str, store: str, chosen: dict[str, str]) -> Side:
+        sender = FakeSender()
+        sender.refuses.add(REFUSING)
+        made = Settings(
+            store=store,
+            sms_initial_units=UNITS[55],
+            public_url="http://gateway.test",
+            **chosen,
+        )
+        gateway = build(made, clock=VirtualClock(), ids=KnownIds(seed=1), sender=sender)
+        runner = GatewayRunner(gateway.app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return Side(name, Sandbox(url, gateway, self.session, runner), sender)
+
+    def teardown(self) -> None:
+        async def stop() -> None:
+            for side in self.sides:
+                await side.sandbox.stop()
+            await self.session.close()
+
+        if self.sides:
+            self._do(stop())
+        self.loop.close()
+        self.folder.cleanup()
+
+    def ask(self, question: Callable[[Sandbox], Awaitable[Any]]) -> Any:
+        """The answer to a question that all of them are asked, and all answer alike."""
+
+        async def all_of_them() -> list[Any]:
+            return await asyncio.gather(*(question(side.sandbox) for side in self.sides))
+
+        answers = map(_told, self._do(all_of_them()))
+        by_store = {side.store: told for side, told in zip(self.sides, answers, strict=True)}
+        first = by_store[self.sides[0].store]
+        assert by_store == dict.fromkeys(by_store, first)
+        return first
+
+    # Payments.
+
+    @rule(payment=payments, number=good_or_declined)
+    def collect(self, payment: dict[str, Any], number: str) -> None:
+        self.ask(lambda sandbox: sandbox.collect(customer_number=number, **payment))
+
+    @rule(payment=payments)
+    def collect_from_a_stranger(self, payment: dict[str, Any]) -> None:
+        _, rule_, body = self.ask(lambda s: s.collect(customer_number="0540000001", **payment))
+        assert (rule_, body["response_code"]) == ("sandbox.1", "019")
+
+    @rule(payment=payments)
+    def collect_too_much(self, payment: dict[str, Any]) -> None:
+        _, _, body = self.ask(lambda s: s.collect(**{**payment, "amount": 10000.01}))
+        assert body["response_code"] == "016"
+
+    @rule(payment=payments, number=good_or_declined)
+    def deposit(self, payment: dict[str, Any], number: str) -> None:
+        self.ask(lambda sandbox: sandbox.deposit(customer_number=number, **payment))
+
+    @rule(payment=payments, number=good_or_declined)
+    def pay_out(self, payment: dict[str, Any], number: str) -> None:
+        self.ask(lambda sandbox: sandbox.payout(customer_number=number, **payment))
+
+    @rule(payment=payments, number=good_or_declined)
+    def buy_airtime(self, payment: dict[str, Any], number: str) -> None:
+        self.ask(lambda sandbox: sandbox.airtime(customer_number=number, **payment))
+
+    @rule(payment=payments, account=st.sampled_from(["200000000001", "200000000009", "0244000001"]))
+    def pay_bill(self, payment: dict[str, Any], account: str) -> None:
+        self.ask(lambda sandbox: sandbox.bill(account_number=account, **payment))
+
+    @rule(target=pages, payment=payments)
+    def begin_card_payment(self, payment: dict[str, Any]) -> Any:
+        _, _, body = self.ask(lambda sandbox: sandbox.card(**payment))
+        if body["response_code"] != "000":
+            return multiple()
+        return body["redirect_url"].removeprefix("http://gateway.test")
+
+    @rule(page=pages, method=st.sampled_from(["GET", "HEAD"]))
+    def look_at_page(self, page: str, method: str) -> None:
+        self.ask(lambda sandbox: browse(sandbox, method, page))
+
+    @rule(page=consumes(pages), choice=st.sampled_from(["pay", "fail", "cancel", ""]))
+    def decide_on_page(self, page: str, choice: str) -> None:
+        self.ask(lambda sandbox: browse(sandbox, "POST", page, choice=choice))
+
+    # SMS.
+
+    @rule(service_id=services, number=numbers, text=texts)
+    def send(self, service_id: int, number: str, text: str) -> None:
+        _, _, body = self.ask(
+            lambda s: s.sms(service_id=service_id, customer_number=number, msg_body=text)
+        )
+        self._charged(body, service_id, [number], text)
+
+    @rule(
+        target=batches,
+        service_id=services,
+        recipients=st.lists(numbers, min_size=1, max_size=4),
+        text=texts,
+    )
+    def send_to_many(self, service_id: int, recipients: list[str], text: str) -> Any:
+        _, _, body = self.ask(lambda s: s.bulk(*recipients, service_id=service_id, msg_body=text))
+        self._charged(body, service_id, recipients, text)
+        if body["response_code"] != "370":
+            return multiple()
+        return body["response_data"]["batch_id"]
+
+    @rule(
+        service_id=services,
+        fields=st.sampled_from(
+            [
+                {"sender_id": ""},
+                {"msg_body": " "},
+                {"recipients": []},
+                {"recipients": ["0244000001", "0540000001"]},
+            ]
+        ),
+    )
+    def send_what_is_refused(self, service_id: int, fields: dict[str, Any]) -> None:
+        refused = {"recipients": ["0244000001"], "msg_body": "Hi", "sender_id": "Shop", **fields}
+        body = {"service_id": service_id, **refused}
+        _, _, answer = self.ask(lambda sandbox: sandbox.post("/sms/bulk", body))
+        assert answer["response_code"] in {"216", "371", "389", "S002"}
+
+    def _charged(
+        self, body: dict[str, Any], service_id: int, recipients: list[str], text: str
+    ) -> None:
+        """Keep the books: all recipients are charged, or none."""
+        pages = 1 if text == "Sale" else 2
+        cost = pages * len(recipients)
+        if cost > self.units[service_id]:
+            assert body["response_code"] == "237"
+            return
+        assert body["response_code"] == "370"
+        self.units[service_id] -= cost
+        assert body["response_data"]["sms_balance"] == self.units[service_id]
+        returned = pages * sum(number.endswith("9") for number in recipients)
+        self.refunds.append((self.now + TRANSITION, service_id, returned))
+
+    # Questions.
+
+    @rule(service_id=services, transaction_id=st.sampled_from(TRANSACTION_IDS))
+    def ask_for_status(self, service_id: int, transaction_id: str) -> None:
+        self.ask(lambda sandbox: sandbox.status(transaction_id, service_id))
+
+    @rule(service_id=services)
+    def ask_for_balances(self, service_id: int) -> None:
+        self.ask(lambda sandbox: sandbox.balance(service_id))
+
+    @rule(service_id=services)
+    def ask_for_units(self, service_id: int) -> None:
+        assert self.ask(lambda sandbox: sandbox.sms_balance(service_id)) == self.units[service_id]
+
+    @rule(
+        service_id=services,
+        filters=st.fixed_dictionaries(
+            {},
+            optional={
+                "page": st.integers(1, 4),
+                "limit": st.integers(1, 4),
+                "status": st.sampled_from(["ACKNOWLEDGED", "S", "REFUNDED", "F"]),
+                "start_date": days,
+                "end_date": days,
+            },
+        ),
+        batch_id=st.none() | batches,
+    )
+    def ask_for_history(
+        self, service_id: int, filters: dict[str, Any], batch_id: str | None
+    ) -> None:
+        if batch_id is not None:
+            filters = {**filters, "batch_id": batch_id}
+        self.ask(lambda s: s.post("/sms/history", {"service_id": service_id, **filters}))
+
+    # Time.
+
+    @rule(by=moves)
+    def advance(self, by: timedelta) -> None:
+        self.ask(lambda sandbox: sandbox.advance(microseconds=by // timedelta(microseconds=1)))
+        self.now += by
+        for due in [each for each in self.refunds if each[0] <= self.now]:
+            self.refunds.remove(due)
+            self.units[due[1]] += due[2]
+
+    @rule(recovered=st.booleans())
+    def receiver_breaks_or_recovers(self, recovered: bool) -> None:
+        for side in self.sides:
+            (side.sender.refuses.discard if recovered else side.sender.refuses.add)(REFUSING)
+
+    # What always holds.
+
+    @invariant()
+    def the_same_is_kept_and_was_sent(self) -> None:
+        self.ask(kept)
+        sent = {side.store: side.sent() for side in self.sides}
+        assert sent == dict.fromkeys(sent, self.sides[0].sent())
+
+    @invariant()
+    def units_are_neither_made_nor_lost(self) -> None:
+        """What a service began with, less what was charged, and what came back."""
+        for audit in self.ask(audited):
+            assert audit.agrees, audit
+            assert audit.balance >= 0, audit
+            if audit.account is Account.SMS:
+                assert audit.balance == self.units[audit.service_id], audit
+
+
+async def kept(sandbox: Sandbox) -> list[Any]:
+    """The state once all that is due now has been done."""
+    await sandbox.gateway.jobs.settle()
+    return await sandbox.gateway.store.run(state)
+
+
+async def audited(sandbox: Sandbox) -> set[Audit]:
+    """Every balance beside the sum of its postings."""
+    return set(await sandbox.gateway.store.run(lambda unit: unit.audit(None)))
+
+
+async def browse(sandbox: Sandbox, method: str, page: str, **form: str) -> Any:
+    """What a browser gets: status, address to go on to, and HTML."""
+    async with sandbox.session.request(
+        method, sandbox.url + page, data=form or None, allow_redirects=False
+    ) as response:
+        return response.status, response.headers.get("Location"), await response.text()
+
+
+def _told(answer: Any) -> Any:
+    """What of an answer must be the same."""
+    if isinstance(answer, Seen):
+        return answer.status, answer.rule, answer.body
+    return answer
+
+
+class GatewaysOnPostgres(Gateways):
+    """Apart, so that only this one is skipped where no Postgres can run."""
+
+    stores = ("memory", "postgres")
+
+
+def held(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
+    """The machine as a test."""
+    test: type[unittest.TestCase] = machine.TestCase
+    test.settings = settings(  # type: ignore[attr-defined]
+        max_examples=examples,
+        stateful_step_count=40,
+        deadline=None,
+        derandomize=True,
+        # Without `explain`, which would run a gateway a thousand times more.
+        phases=(Phase.generate, Phase.shrink),
+    )
+    return test
+
+
+TestMemoryAndSqlite = held(Gateways, examples=30)
+TestMemoryAndPostgres = held(GatewaysOnPostgres, examples=8)

@@ -1,0 +1,127 @@
+"""While the disk is full: honest answers, nothing acknowledged that was not saved, and no loss."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.sqlite_files import fill_disk, free_disk, killed
+from tests.web.conftest import Receiver
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.sqlite3"
+
+
+@pytest.fixture
+async def sandbox(start_sandbox: StartSandbox, path: Path) -> Sandbox:
+    return await start_sandbox(store=f"sqlite:{path}")
+
+
+async def readyz(sandbox: Sandbox) -> tuple[int, dict[str, Any]]:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/readyz") as response:
+        return response.status, await response.json()
+
+
+async def until_full(sandbox: Sandbox, **fields: Any) -> tuple[list[str], Seen]:
+    """Collect until it fails: the ids that were acknowledged, and the answer that was none."""
+    await fill_disk(sandbox.gateway.store)
+    acknowledged: list[str] = []
+    while True:
+        transaction_id = f"T{len(acknowledged)}"
+        answer = await sandbox.collect(transaction_id=transaction_id, **fields)
+        if answer.code != "202":
+            return acknowledged, answer
+        acknowledged.append(transaction_id)
+        assert len(acknowledged) < 1000
+
+
+@pytest.mark.spec("errors")
+async def test_it_is_a_fault_of_the_server_that_tells_nothing_of_its_inside(
+    sandbox: Sandbox, path: Path
+) -> None:
+    _, answer = await until_full(sandbox)
+
+    assert (answer.status, answer.code, answer.rule) == (500, "500", "errors")
+    assert answer.body.keys() == {"response_code", "response_message"}
+    assert path.name not in answer.message
+    assert "disk" not in answer.message
+
+
+@pytest.mark.spec("errors")
+@pytest.mark.decision("D6")
+async def test_sms_endpoints_say_the_same_and_charge_nothing(sandbox: Sandbox) -> None:
+    before = await sandbox.sms_balance()
+    await fill_disk(sandbox.gateway.store)
+    sent = 0
+    text = "x" * 1000
+    while (answer := await sandbox.sms(msg_body=text)).code == "370":
+        sent += 1
+
+    assert (answer.status, answer.code) == (500, "500")
+    assert answer.body.keys() == {"response_code", "response_message"}
+    assert await sandbox.sms_balance() == before - 7 * sent
+    assert (await sandbox.history()).body["pagination"]["total_no_of_records"] == sent
+
+
+async def test_what_was_acknowledged_was_saved_and_nothing_else(
+    sandbox: Sandbox, start_sandbox: StartSandbox, path: Path, receiver: Receiver
+) -> None:
+    acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
+    refused = f"T{len(acknowledged)}"
+
+    again = await start_sandbox(store=f"sqlite:{killed(path, path.parent / 'after the kill')}")
+    for transaction_id in acknowledged:
+        assert (await again.status(transaction_id)).code == "000"
+    assert (await again.status(refused)).code == "027"
+    await again.advance(seconds=1)
+
+    assert [delivery.body["trans_ref"] for delivery in receiver.deliveries] == acknowledged
+
+
+async def test_it_is_not_ready_in_the_shape_of_the_control_api(
+    sandbox: Sandbox, path: Path
+) -> None:
+    assert await readyz(sandbox) == (200, {"status": "ready"})
+
+    await until_full(sandbox)
+
+    error = {"code": "store_unavailable", "message": f"{path}: the disk is full"}
+    assert await readyz(sandbox) == (503, {"error": error})
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/livez") as response:
+        assert response.status == 200
+
+
+async def test_with_room_again_it_goes_on_as_if_nothing_had_been(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
+    refused = f"T{len(acknowledged)}"
+
+    await free_disk(sandbox.gateway.store)
+
+    assert await readyz(sandbox) == (200, {"status": "ready"})
+    assert (await sandbox.collect(transaction_id=refused, callback_url=receiver.url)).code == "202"
+    await sandbox.advance(seconds=1)
+    told = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
+    assert told == [*acknowledged, refused]
+
+
+async def test_what_falls_due_meanwhile_waits_for_room(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
+    sandbox.gateway.clock.move_to(sandbox.gateway.clock.now() + A_SECOND)
+    assert (await sandbox.status("T0")).data["status"] == "002"
+
+    await free_disk(sandbox.gateway.store)
+    await sandbox.advance(seconds=1)
+
+    told = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
+    assert sorted(told) == sorted(acknowledged)
+
+
+A_SECOND = timedelta(seconds=1)

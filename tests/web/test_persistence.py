@@ -1,0 +1,302 @@
+"""A gateway that stops, or is killed, and starts again on the same SQLite file (DESIGN, State)."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from sandbox_sim.domain.callbacks import Delivery as State
+from tests.conftest import Sandbox, StartSandbox
+from tests.sqlite_files import killed
+from tests.web.conftest import Receiver, kept_callback
+from tests.web.hosted_page import choose, look, redirect, status
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.sqlite3"
+
+
+@pytest.fixture
+async def sandbox(start_sandbox: StartSandbox, path: Path) -> Sandbox:
+    """The first gateway on the file."""
+    return await start_sandbox(store=f"sqlite:{path}")
+
+
+class Restart:
+    """How the first gateway ends and the second one begins."""
+
+    def __init__(self, start: StartSandbox, path: Path, *, kill: bool) -> None:
+        self._start = start
+        self._path = path
+        self._kill = kill
+
+    async def __call__(self, sandbox: Sandbox) -> Sandbox:
+        if self._kill:
+            left = killed(self._path, self._path.parent / "after the kill")
+        else:
+            await sandbox.stop()
+            left = self._path
+        return await self._start(store=f"sqlite:{left}")
+
+
+@pytest.fixture(params=["stopped", "killed"])
+def restart(request: pytest.FixtureRequest, start_sandbox: StartSandbox, path: Path) -> Restart:
+    """Stops it and starts another, or starts one on what a kill at this moment leaves."""
+    return Restart(start_sandbox, path, kill=request.param == "killed")
+
+
+@pytest.fixture
+def after_a_kill(start_sandbox: StartSandbox, path: Path) -> Restart:
+    return Restart(start_sandbox, path, kill=True)
+
+
+@pytest.mark.spec("sandbox.10")
+@pytest.mark.decision("D22")
+class TestSms:
+    async def test_balance_and_history_outlast_a_restart(
+        self, sandbox: Sandbox, restart: Restart
+    ) -> None:
+        await sandbox.sms()
+        await sandbox.bulk("0244000001", "0244000009")
+        await sandbox.sms(service_id=56)
+        await sandbox.advance(seconds=2)
+        balances = [await sandbox.sms_balance(service_id) for service_id in (55, 56, 57)]
+        history = await sandbox.history()
+
+        again = await restart(sandbox)
+
+        assert balances == [498, 499, 500]
+        assert [await again.sms_balance(service_id) for service_id in (55, 56, 57)] == balances
+        assert (await again.history()).body == history.body
+
+    @pytest.mark.decision("D25")
+    async def test_units_that_were_to_come_back_do(
+        self, sandbox: Sandbox, restart: Restart
+    ) -> None:
+        await sandbox.bulk("0244000001", "0244000009", "0244000019")
+        assert await sandbox.sms_balance() == 497
+
+        again = await restart(sandbox)
+        assert await again.sms_balance() == 497
+        await again.advance(milliseconds=800)
+
+        assert await again.sms_balance() == 499
+        items = (await again.history()).data
+        assert [item["status"] for item in items] == ["REFUNDED", "REFUNDED", "SENT"]
+
+    async def test_a_service_without_units_does_not_begin_anew(
+        self, start_sandbox: StartSandbox, path: Path
+    ) -> None:
+        """Balances are opened once; a setting that changes meanwhile changes nothing."""
+        sandbox = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=1)
+        assert (await sandbox.sms()).code == "370"
+        assert (await sandbox.sms()).code == "237"
+        await sandbox.stop()
+
+        again = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=500)
+
+        assert (await again.sms()).code == "237"
+        assert await again.sms_balance() == 0
+
+
+class TestCallbacks:
+    @pytest.mark.spec("service.8")
+    @pytest.mark.decision("D16")
+    async def test_a_callback_that_was_promised_goes_out(
+        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
+    ) -> None:
+        """The process died between its 202 and the settlement."""
+        assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
+        network_id = (await sandbox.status()).data["network_transaction_id"]
+
+        again = await restart(sandbox)
+        assert (await again.status()).data["status"] == "002"
+        await again.advance(seconds=1)
+
+        assert receiver.delivery.body["trans_id"] == network_id
+        assert (await again.status()).data["status"] == "000"
+        assert (await kept_callback(again)).state is State.DELIVERED
+
+    @pytest.mark.decision("D18", "D29", "D30")
+    async def test_an_attempt_that_was_under_way_is_made_again(
+        self, sandbox: Sandbox, after_a_kill: Restart, receiver: Receiver
+    ) -> None:
+        go_on = receiver.hang()
+        await sandbox.collect(callback_url=receiver.url)
+        network_id = (await sandbox.status()).data["network_transaction_id"]
+        clock = asyncio.create_task(sandbox.advance(seconds=1))
+        await receiver.arrival()
+        receiver.arrived.clear()
+
+        again = await after_a_kill(sandbox)
+        await receiver.arrival()
+        go_on.set()
+        await again.advance(seconds=0)
+
+        first, second = receiver.deliveries
+        assert first.raw == second.raw
+        assert first.signature == second.signature
+        assert second.body["trans_id"] == network_id
+        assert [attempt.number for attempt in (await kept_callback(again)).attempts] == [1]
+        await clock
+
+    @pytest.mark.spec("delivery.2")
+    @pytest.mark.decision("D18", "D30")
+    async def test_retries_go_on_where_they_were(
+        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
+    ) -> None:
+        receiver.answer_in_turn(500, 503, 200)
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+        before = await kept_callback(sandbox)
+
+        again = await restart(sandbox)
+        assert await kept_callback(again) == before
+        await again.advance(minutes=4, seconds=59)
+        assert len(receiver.deliveries) == 1
+        await again.advance(minutes=5, seconds=1)
+
+        attempts = (await kept_callback(again)).attempts
+        assert [attempt.number for attempt in attempts] == [1, 2, 3]
+        assert [attempt.status_code for attempt in attempts] == [500, 503, 200]
+        assert len({delivery.raw for delivery in receiver.deliveries}) == 1
+
+    @pytest.mark.decision("D30")
+    async def test_one_that_was_taken_is_not_sent_again(
+        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
+    ) -> None:
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+
+        again = await restart(sandbox)
+        await again.advance(days=1)
+
+        assert len(receiver.deliveries) == 1
+
+    @pytest.mark.decision("D16")
+    async def test_what_fell_due_while_nobody_ran_goes_out_at_the_start(
+        self, sandbox: Sandbox, after_a_kill: Restart, receiver: Receiver
+    ) -> None:
+        """The clock was on its way: where it goes is kept before it leaves."""
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.gateway.store.run(lambda unit: unit.save_clock_shift(SHIFT))
+
+        again = await after_a_kill(sandbox)
+        await receiver.arrival()
+
+        assert receiver.delivery.body["trans_ref"] == "T1"
+        assert (await again.status()).data["status"] == "000"
+
+
+SHIFT = timedelta(minutes=2)
+
+
+@pytest.mark.spec("sandbox.8", "limits")
+@pytest.mark.decision("D15")
+async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
+    sandbox: Sandbox, restart: Restart
+) -> None:
+    await sandbox.collect()
+    await sandbox.collect(transaction_id="T9", customer_number="0244000009")
+    await sandbox.advance(minutes=10)
+    before = [await sandbox.status(transaction_id) for transaction_id in ("T1", "T9")]
+
+    again = await restart(sandbox)
+    await again.advance(minutes=4, seconds=59)
+    after = [await again.status(transaction_id) for transaction_id in ("T1", "T9")]
+    await again.advance(seconds=1)
+
+    assert [answer.data["status"] for answer in before] == ["000", "001"]
+    assert [answer.body for answer in after] == [answer.body for answer in before]
+    assert [(await again.status(each)).code for each in ("T1", "T9")] == ["027", "027"]
+
+
+@pytest.mark.decision("D14")
+async def test_a_repeated_id_is_known_after_a_restart(
+    start_sandbox: StartSandbox, path: Path
+) -> None:
+    sandbox = await start_sandbox(store=f"sqlite:{path}", duplicates="reject")
+    assert (await sandbox.collect()).code == "202"
+    await sandbox.stop()
+
+    again = await start_sandbox(store=f"sqlite:{path}", duplicates="reject")
+
+    assert (await again.collect()).code == "219"
+
+
+@pytest.mark.decision("D21")
+async def test_live_balances_go_on_where_they_were(start_sandbox: StartSandbox, path: Path) -> None:
+    sandbox = await start_sandbox(store=f"sqlite:{path}", balances="live")
+    await sandbox.payout(amount=10.1)
+    await sandbox.collect(transaction_id="T2", amount=0.2)
+    await sandbox.stop()
+
+    again = await start_sandbox(store=f"sqlite:{path}", balances="live")
+    await again.advance(seconds=1)
+
+    balances = (await again.balance()).data
+    assert (balances["payout_balance"], balances["collection_balance"]) == (9989.9, 100000.2)
+
+
+@pytest.mark.spec("endpoint.2", "sandbox.6")
+@pytest.mark.decision("D20")
+class TestCardPages:
+    @staticmethod
+    def there(again: Sandbox, page: str) -> str:
+        """The page at the address that the second gateway is served at."""
+        return again.url + urlsplit(page).path
+
+    async def test_a_page_still_opens_and_can_be_paid(
+        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
+    ) -> None:
+        page = await redirect(sandbox, callback_url=receiver.url)
+
+        again = await restart(sandbox)
+        code, html = await look(again, self.there(again, page))
+        assert (code, "GHS 10.5" in html) == (200, True)
+        assert (await choose(again, self.there(again, page), "pay")).status == 303
+        await receiver.arrival()
+
+        assert await status(again) == "000"
+        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+
+    async def test_one_that_was_open_waits_for_its_person(
+        self, sandbox: Sandbox, restart: Restart
+    ) -> None:
+        page = await redirect(sandbox)
+        await look(sandbox, page)
+
+        again = await restart(sandbox)
+        await again.advance(minutes=14)
+        assert await status(again) == "002"
+        await choose(again, self.there(again, page), "cancel")
+
+        assert await status(again) == "003"
+
+    async def test_one_that_nobody_opened_completes_by_itself(
+        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
+    ) -> None:
+        await redirect(sandbox, callback_url=receiver.url)
+
+        again = await restart(sandbox)
+        await again.advance(seconds=3)
+
+        assert await status(again) == "000"
+        assert len(receiver.deliveries) == 1
+
+
+@pytest.mark.spec("delivery.1")
+async def test_what_lies_in_an_inbox_is_there_after_a_restart(
+    sandbox: Sandbox, restart: Restart
+) -> None:
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+    before = await sandbox.inbox()
+
+    again = await restart(sandbox)
+
+    assert [message["signature"] for message in before] == ["valid"]
+    assert await again.inbox() == before

@@ -1,0 +1,170 @@
+"""The journal under /_sandbox/requests: what was asked, what was answered, and why."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask, assert_error
+from tests.web.wire import exchange, request_bytes
+
+
+async def journal(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
+    seen = await ask(sandbox, "GET", f"/_sandbox/requests?{query}")
+    assert seen.status == 200, seen
+    found: list[dict[str, Any]] = seen.body["requests"]
+    return found
+
+
+async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> None:
+    answer = await sandbox.collect(customer_number="0244000009")
+
+    (entry,) = await journal(sandbox)
+
+    assert entry.pop("duration_ms") >= 0
+    assert entry == {
+        "id": answer.headers["X-Sandbox-Request-Id"],
+        "at": "2026-01-01T09:00:00.000Z",
+        "service_id": 55,
+        "operation": "collect",
+        "transaction_id": "T1",
+        "method": "POST",
+        "path": "/make_payment",
+        "request": sandbox.payment(customer_number="0244000009"),
+        "http_status": 200,
+        "code": "015",
+        "rule": "sandbox.3",
+        "why": "last digit 9 is a simulated decline",
+        "warnings": [],
+        "answer": answer.body,
+    }
+    one = await ask(sandbox, "GET", f"/_sandbox/requests/{answer.headers['X-Sandbox-Request-Id']}")
+    assert one.body["id"] == answer.headers["X-Sandbox-Request-Id"]
+
+
+async def test_every_operation_is_named(sandbox: Sandbox) -> None:
+    for send in (
+        *(sandbox.collect, sandbox.card, sandbox.deposit, sandbox.payout, sandbox.bill),
+        *(sandbox.airtime, sandbox.status, sandbox.balance, sandbox.sms),
+        *(lambda: sandbox.bulk("0244000001"), sandbox.history, sandbox.sms_balance),
+    ):
+        await send()
+
+    operations = [entry["operation"] for entry in await journal(sandbox)][::-1]
+
+    assert operations == [
+        *("collect", "card", "deposit", "payout", "bill", "airtime", "status", "balance"),
+        *("sms", "bulk-sms", "sms-history", "sms-balance"),
+    ]
+
+
+async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
+    await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
+    await ask(sandbox, "POST", "/nowhere")
+
+    nowhere, unread = await journal(sandbox)
+
+    assert (unread["code"], unread["request"], unread["service_id"]) == ("400", "{oh dear", None)
+    assert "not valid JSON" in unread["why"]
+    assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
+
+
+async def test_card_numbers_are_masked(sandbox: Sandbox) -> None:
+    await sandbox.card()
+    await sandbox.card(customer_number="4111111111111112")
+    await sandbox.collect(reference="card 5555555555554444, account 200000000001")
+    await sandbox.collect(transaction_id="1767258000123")
+
+    text = json.dumps(await journal(sandbox))
+
+    assert "4111111111111111" not in text
+    assert "5555555555554444" not in text
+    assert "411111******1111" in text
+    assert "4111111111111112" not in text
+    assert "200000000001" in text
+    assert "1767258000123" in text
+
+
+class TestWarnings:
+    @pytest.mark.decision("D14")
+    async def test_a_repeated_transaction_id(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.collect()
+
+        second, first = await journal(sandbox)
+
+        assert first["warnings"] == []
+        assert "has used this transaction_id before" in second["warnings"][0]
+
+    @pytest.mark.decision("D11")
+    async def test_a_number_in_233_form(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(accept_international=True)
+        await sandbox.collect(customer_number="233244000001")
+
+        (entry,) = await journal(sandbox)
+
+        assert entry["code"] == "202"
+        assert "233 form" in entry["warnings"][0]
+
+    async def test_a_sender_that_handsets_cut(self, sandbox: Sandbox) -> None:
+        await sandbox.sms(sender_id="Elevenchars")
+        await sandbox.sms(sender_id="Twelve chars")
+
+        second, first = await journal(sandbox)
+
+        assert first["warnings"] == []
+        assert "11 characters" in second["warnings"][0]
+
+
+class TestSearching:
+    async def test_a_dot_looks_into_request_and_answer(self, sandbox: Sandbox) -> None:
+        for number in range(3):
+            await sandbox.collect(transaction_id=f"T{number}", amount=10 + number)
+        body = json.dumps({"match": {"request.amount": 11, "answer.response_code": "202"}})
+
+        found = await ask(sandbox, "POST", "/_sandbox/requests/find", body.encode())
+        counted = await ask(
+            sandbox, "POST", "/_sandbox/requests/count", b'{"match":{"code":"202"}}'
+        )
+
+        assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
+        assert counted.body == {"count": 3}
+
+    async def test_a_test_waits_for_its_request(self, sandbox: Sandbox) -> None:
+        body = json.dumps({"match": {"service_id": 55, "operation": "airtime"}, "timeout_s": 60})
+        waiting = asyncio.create_task(
+            ask(sandbox, "POST", "/_sandbox/requests/wait", body.encode())
+        )
+        await sandbox.collect()
+        await sandbox.airtime(service_id=56)
+        assert not waiting.done()
+
+        await sandbox.airtime()
+
+        (entry,) = (await waiting).body["requests"]
+        assert (entry["service_id"], entry["code"]) == (55, "202")
+
+    async def test_the_journal_of_one_service_is_cleared_alone(self, sandbox: Sandbox) -> None:
+        for service_id in (55, 55, 56):
+            await sandbox.collect(service_id=service_id)
+
+        cleared = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=55")
+
+        assert cleared.body == {"deleted": 2}
+        assert [entry["service_id"] for entry in await journal(sandbox)] == [56]
+        assert (await ask(sandbox, "DELETE", "/_sandbox/requests")).body == {"deleted": 1}
+        assert await journal(sandbox) == []
+
+    async def test_what_had_to_make_room_is_counted(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+
+        seen = await ask(sandbox, "GET", "/_sandbox/requests?service_id=55")
+
+        assert (seen.body["dropped"], seen.body["next"]) == (0, None)
+
+    async def test_a_wrong_service_id_is_told(self, sandbox: Sandbox) -> None:
+        wrong = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=x")
+
+        assert_error(wrong, 400, "service_id")

@@ -1,0 +1,120 @@
+"""SMS units are neither made nor lost, however many send at once (sandbox.10)."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, TCPConnector
+
+from sandbox_sim.domain.ledger import Account
+from tests.conftest import Sandbox, Seen, StartSandbox
+
+pytestmark = [pytest.mark.spec("sandbox.10"), pytest.mark.decision("D22", "D24")]
+
+SENDS = 200
+UNITS = 100
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def sandbox(
+    request: pytest.FixtureRequest, start_sandbox: StartSandbox, tmp_path: Path
+) -> AsyncIterator[Sandbox]:
+    """A gateway whose services have a hundred units, and a client that waits for no connection."""
+    path = tmp_path / "state.sqlite3" if request.param == "sqlite" else ""
+    sandbox = await start_sandbox(store=f"{request.param}:{path}", sms_initial_units=UNITS)
+    async with ClientSession(connector=TCPConnector(limit=0)) as session:
+        yield replace(sandbox, session=session)
+
+
+async def at_once(sandbox: Sandbox, costs: Sequence[int], last_digit: int = 1) -> list[Seen]:
+    """A send for each cost, all at the same time: a single one for 1, else to so many."""
+    number = f"024400000{last_digit}"
+    return await asyncio.gather(
+        *(
+            sandbox.sms(customer_number=number) if cost == 1 else sandbox.bulk(*[number] * cost)
+            for cost in costs
+        )
+    )
+
+
+async def books(sandbox: Sandbox) -> list[int]:
+    """The movements of the SMS account; the balance is their sum and was never below zero."""
+    postings = await sandbox.gateway.store.run(lambda unit: unit.postings(55))
+    amounts = [int(each.amount) for each in postings if each.account is Account.SMS]
+    assert all(sum(amounts[:end]) >= 0 for end in range(len(amounts) + 1))
+    assert await sandbox.sms_balance() == sum(amounts)
+    return amounts
+
+
+@pytest.mark.parametrize("cost", [1, 3, 7, UNITS, UNITS + 1])
+async def test_exactly_as_many_succeed_as_can_be_paid_for(sandbox: Sandbox, cost: int) -> None:
+    answers = await at_once(sandbox, [cost] * SENDS)
+
+    left = [answer.data["sms_balance"] for answer in answers if answer.code == "370"]
+    refused = [answer for answer in answers if answer.code == "237"]
+    affordable = UNITS // cost
+    assert (len(left), len(refused)) == (affordable, SENDS - affordable)
+    # Each was told the balance after its own charge: no two saw the same one.
+    assert sorted(left, reverse=True) == [UNITS - cost * n for n in range(1, affordable + 1)]
+    assert await books(sandbox) == [UNITS] + [-cost] * affordable
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_sends_of_all_sizes(sandbox: Sandbox, seed: int) -> None:
+    costs = random.Random(seed).choices([1, 1, 1, 2, 5, 20], k=SENDS)
+
+    answers = await at_once(sandbox, costs)
+
+    taken = [cost for cost, answer in zip(costs, answers, strict=True) if answer.code == "370"]
+    refused = [cost for cost, answer in zip(costs, answers, strict=True) if answer.code == "237"]
+    left = UNITS - sum(taken)
+    assert len(taken) + len(refused) == SENDS
+    assert left >= 0
+    # The balance only fell, so what is left would not have paid for any that was refused.
+    assert all(cost > left for cost in refused)
+    assert sorted(await books(sandbox)) == sorted([UNITS, *(-cost for cost in taken)])
+    # In the order in which they were charged, each was told what the one before it left.
+    told = sorted(
+        (
+            (answer.data["sms_balance"], cost)
+            for cost, answer in zip(costs, answers, strict=True)
+            if answer.code == "370"
+        ),
+        reverse=True,
+    )
+    before = UNITS
+    for balance, cost in told:
+        assert balance == before - cost
+        before = balance
+
+
+@pytest.mark.decision("D25")
+async def test_refunds_among_them_come_back_once_and_can_be_spent_again(sandbox: Sandbox) -> None:
+    await at_once(sandbox, [2] * SENDS, last_digit=9)
+    assert await sandbox.sms_balance() == 0
+
+    async def refunds() -> list[Seen]:
+        await sandbox.advance(seconds=1)
+        return []
+
+    _, *rounds = await asyncio.gather(refunds(), *(at_once(sandbox, [1] * 40) for _ in range(5)))
+    answers = [answer for each in rounds for answer in each]
+    await sandbox.advance(seconds=1)
+
+    amounts = await books(sandbox)
+    sent = sum(answer.code == "370" for answer in answers)
+    assert sum(amounts) == UNITS - sent
+    assert amounts.count(2) == UNITS // 2
+
+
+async def test_services_do_not_take_from_one_another(sandbox: Sandbox) -> None:
+    others = [replace(sandbox, service_id=service_id) for service_id in (55, 56, 57, 59)]
+
+    answers = await asyncio.gather(*(at_once(each, [1] * 120) for each in others))
+
+    codes = [[answer.code for answer in each].count("370") for each in answers]
+    assert codes == [UNITS, UNITS, UNITS, 0]
+    assert [await each.sms_balance(each.service_id) for each in others] == [0] * 4
