@@ -152,6 +152,9 @@ class Settings(BaseModel):
         "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
         "which several servers may share.",
     )
+    workers: int = Field(
+        1, ge=1, description="Processes that serve the port; several need a Postgres store."
+    )
     durability: Literal["process", "power"] = Field(
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
     )
@@ -265,6 +268,9 @@ class Settings(BaseModel):
                 f"control_token: must be set because host {self.host} is not loopback, "
                 "so others could steer the sandbox"
             )
+        if self.workers > 1 and not is_postgres(self.store):
+            needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
+            raise ValueError(f"workers: {self.workers} {needed}; store is {self.store}")
         return self
 
     @property
@@ -285,8 +291,9 @@ class Settings(BaseModel):
     @property
     def shown_store(self) -> str:
         """Where the state lives, for people."""
-        sqlite = self.store.startswith("sqlite:")
-        return str(self.sqlite_path) if sqlite else "in memory, gone when the server stops"
+        if self.store == "memory:":
+            return "in memory, gone when the server stops"
+        return masked(self.store) if is_postgres(self.store) else str(self.sqlite_path)
 
     @property
     def token(self) -> str | None:

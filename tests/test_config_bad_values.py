@@ -17,6 +17,7 @@ BAD: dict[str, tuple[str, str]] = {
         '"mongodb:"',
         "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE",
     ),
+    "workers": ("0", "must be greater than or equal to 1"),
     "durability": ('"none"', "must be 'process' or 'power'"),
     "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
     "log_format": ('"xml"', "must be 'text' or 'json'"),

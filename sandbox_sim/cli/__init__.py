@@ -68,6 +68,7 @@ def main(context: click.Context, endpoint_url: str, as_json: bool) -> None:
     "--store",
     help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
 )
+@click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
 @set_option

@@ -1,28 +1,20 @@
 """`sandbox-sim serve`: the process around the gateway."""
 
 import asyncio
-import contextlib
-import gc
 import json
 import os
-import signal
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import click
-from aiohttp import web
 
 from sandbox_sim import logs
-from sandbox_sim.bootstrap import build
 from sandbox_sim.cli.configuration import load_or_exit
+from sandbox_sim.cli.signals import INTERRUPTED
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.web.server import GatewayRunner
-
-INTERRUPTED = 130
-# Collections so rare that hundreds of thousands of live records do not stall an answer.
-_GC_THRESHOLDS = (50_000, 20, 100)
 
 
 def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
@@ -30,8 +22,12 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
     settings = load_or_exit(config_file, flags).settings
     logs.configure(settings.log_level, settings.log_format)
     _warn(settings)
+    if settings.workers == 1:
+        from sandbox_sim.cli.process import alone as serve  # noqa: PLC0415
+    else:
+        from sandbox_sim.cli.workers import oversee as serve  # noqa: PLC0415
     try:
-        return asyncio.run(_serve(settings, as_json=as_json))
+        return asyncio.run(serve(settings, partial(_announce, settings, as_json=as_json)))
     except StoreError as error:
         click.echo(f"the store cannot be opened: {error}", err=True)
         return 1
@@ -41,38 +37,6 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-async def _serve(settings: Settings, *, as_json: bool) -> int:
-    stop: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    _on_signals(stop)
-    runner = GatewayRunner(build(settings).app)
-    try:
-        await runner.setup()
-        await web.TCPSite(runner, settings.host, settings.port).start()
-        _tune_collector()
-        _announce(settings, runner.addresses[0][1], as_json=as_json)
-        return await stop
-    finally:
-        await runner.cleanup()
-
-
-def _on_signals(stop: asyncio.Future[int]) -> None:
-    def finish(code: int) -> None:
-        if not stop.done():
-            stop.set_result(code)
-
-    loop = asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt there
-        loop.add_signal_handler(signal.SIGTERM, finish, 0)
-        loop.add_signal_handler(signal.SIGINT, finish, INTERRUPTED)
-
-
-def _tune_collector() -> None:
-    """What is loaded by now stays; only this process is tuned, never an importer's."""
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
-    gc.enable()
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:

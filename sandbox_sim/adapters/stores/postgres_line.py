@@ -144,7 +144,7 @@ class Line:
             beat_at = self._clock.monotonic() + self._lease.total_seconds() / 3
             while not connection.is_closed() and (left := beat_at - self._clock.monotonic()) > 0:
                 await self._speak(connection)
-                await _set_or_late(self._wake, left)
+                await self._clock.wait_at_most(self._wake, left)
                 self._wake.clear()
 
     async def _speak(self, connection: Connection) -> None:
@@ -204,7 +204,7 @@ class Line:
     async def _listening_again(self) -> Connection:
         """Try for as long as it takes; then hear what was missed of the clock."""
         while True:
-            await _set_or_late(asyncio.Event(), _PAUSE_S)
+            await self._clock.wait_at_most(asyncio.Event(), _PAUSE_S)
             try:
                 connection = await self._listening()
                 shift = await connection.fetchval(_SHIFT)
@@ -218,12 +218,3 @@ class Line:
 
     def _woken(self, _connection: object) -> None:
         self._wake.set()
-
-
-async def _set_or_late(event: asyncio.Event, seconds: float) -> None:
-    """Return when the event is set, or when so much real time has passed."""
-    waiting = asyncio.ensure_future(event.wait())
-    try:
-        await asyncio.wait({waiting}, timeout=seconds)
-    finally:
-        waiting.cancel()

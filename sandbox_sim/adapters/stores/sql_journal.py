@@ -24,7 +24,8 @@ class SqlJournal(SqlBase):
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         await self._each(_ADD_ENTRY, [rows.from_entry(entry) for entry in entries])
-        for service_id in {entry.service_id or rows.NO_SERVICE for entry in entries}:
+        # In this order everywhere, so that two servers wait for one another one way only.
+        for service_id in sorted({entry.service_id or rows.NO_SERVICE for entry in entries}):
             gone = await self._rows(_MAKE_ROOM, service_id, service_id, KEPT_REQUESTS)
             if gone:
                 await self._rows(_ADD_DROPPED, service_id, len(gone))

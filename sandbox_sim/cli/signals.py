@@ -1,0 +1,26 @@
+"""How a server is told to end."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+INTERRUPTED: Final = 130
+# The exit code that each signal leads to.
+CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
+
+
+def stopped_by(codes: Mapping[signal.Signals, int]) -> "asyncio.Future[int]":
+    """A future that one of these signals gives its exit code to."""
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[int] = loop.create_future()
+
+    def finish(code: int) -> None:
+        if not stop.done():
+            stop.set_result(code)
+
+    with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt there
+        for number, code in codes.items():
+            loop.add_signal_handler(number, finish, code)
+    return stop
