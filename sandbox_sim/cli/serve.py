@@ -16,11 +16,11 @@ from aiohttp import web
 from sandbox_sim import logs
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli.configuration import load_or_exit
+from sandbox_sim.cli.lazy import INTERRUPTED
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.server import GatewayRunner
 
-INTERRUPTED = 130
 # Collections so rare that hundreds of thousands of live records do not stall an answer.
 _GC_THRESHOLDS = (50_000, 20, 100)
 
