@@ -59,6 +59,8 @@ def transactions() -> None:
 
 
 add_list(transactions, TRANSACTIONS)
+add_find(transactions, TRANSACTIONS)
+add_wait(transactions, TRANSACTIONS)
 
 
 @transactions.command("show")
