@@ -27,8 +27,8 @@ class Failure(click.ClickException):
         click.echo(self.message, err=True, file=file)
 
 
-class BadAddress(Failure):
-    """The address given is none that can be asked."""
+class WrongUsage(Failure):
+    """What was given can never work, whoever is asked."""
 
     exit_code = 2
 
@@ -65,14 +65,16 @@ class Gateway:
 
     def __init__(self, endpoint_url: str, token: str | None = None) -> None:
         self.address = endpoint_url.rstrip("/")
+        if token is not None and not token.isprintable():
+            raise WrongUsage("--token holds what no header can carry")
         self._token = token
         try:
             parts = urlsplit(self.address)
             self._host, self._port = parts.hostname, parts.port
         except ValueError as error:
-            raise BadAddress(f"--endpoint-url {endpoint_url}: {error}") from None
+            raise WrongUsage(f"--endpoint-url {endpoint_url}: {error}") from None
         if parts.scheme not in {"http", "https"} or not self._host:
-            raise BadAddress(f"--endpoint-url {endpoint_url} is no http address")
+            raise WrongUsage(f"--endpoint-url {endpoint_url} is no http address")
         self._tls = parts.scheme == "https"
         self._base_path = parts.path
 

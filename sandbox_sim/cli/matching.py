@@ -20,6 +20,13 @@ _NUMBERS: Final = frozenset(
     {
         *("service_id", "http_status", "duration_ms", "char_count", "page_count", "page", "limit"),
         *("units_charged", "units_per_recipient", "total_units_charged", "total_recipients"),
+        *(
+            "entity_service_id",
+            "total_no_of_records",
+            "total_pages",
+            "current_page",
+            "items_per_page",
+        ),
         *("sms_balance", "collection_balance", "payout_balance", "airtime_balance"),
     }
 )
