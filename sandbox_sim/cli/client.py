@@ -13,9 +13,12 @@ from urllib.parse import quote, urlencode, urlsplit
 import click
 
 from sandbox_sim import __version__
+from sandbox_sim.cli.tables import printable
 
 # For an answer that nothing has to be waited for.
 PATIENCE_S: Final = 30.0
+# Words of the command line that are no UTF-8 go out as the bytes that they were.
+_AS_GIVEN: Final = "surrogateescape"
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
 
 
@@ -24,7 +27,8 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Say what went wrong, without click's prefix."""
-        click.echo(self.message, err=True, file=file)
+        for line in self.message.splitlines():
+            click.echo(printable(line), err=True, file=file)
 
 
 class WrongUsage(Failure):
@@ -90,9 +94,10 @@ class Gateway:
 
         `Refused` has the message of an answer that says no.
         """
-        target = "/".join(("/_sandbox", *(quote(str(part), safe="") for part in path)))
+        parts = (quote(str(part), safe="", errors=_AS_GIVEN) for part in path)
+        target = "/".join(("/_sandbox", *parts))
         if query:
-            target += "?" + urlencode(query)
+            target += "?" + urlencode(query, errors=_AS_GIVEN)
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
         answer = self.send(method, target, headers, body, patience_s)
         document = self._document(answer)
@@ -102,7 +107,7 @@ class Gateway:
 
     def call(self, path: str, body: Mapping[str, object], credentials: tuple[str, str]) -> Answer:
         """One request to the gateway's own interface, whatever it answers."""
-        pair = base64.b64encode(":".join(credentials).encode()).decode()
+        pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
         answer = self.send("POST", path, {"Authorization": f"Basic {pair}"}, body)
         if "response_code" not in self._document(answer):
             raise Failure(f"{self.address} answers HTTP {answer.status}, not as a gateway does")

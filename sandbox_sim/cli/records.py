@@ -30,7 +30,7 @@ from sandbox_sim.cli.session import Session, asks
 
 @click.group()
 def requests() -> None:
-    """Every request to the gateway, with its answer and the rule that chose it."""
+    """Requests with their answer, rule and reason."""
 
 
 add_list(requests, REQUESTS)
@@ -55,7 +55,7 @@ def deleted(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def transactions() -> None:
-    """Payments that were taken: what became of them, and deciding one by hand."""
+    """Payments with their timeline; decide one by hand."""
 
 
 add_list(transactions, TRANSACTIONS)
@@ -101,7 +101,7 @@ def _settled(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def callbacks() -> None:
-    """Callbacks with every attempt, and sending one again."""
+    """Callbacks with every attempt; send one again."""
 
 
 add_list(callbacks, CALLBACKS)

@@ -63,10 +63,18 @@ class _Aftermath(NamedTuple):
 @click.option("--callback-url", help="By default the built-in inbox, …/_sandbox/inbox/trigger.")
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @click.option(
-    "--client-key", default="sandbox_key", show_default=True, envvar="SANDBOX_SIM_CLIENT_KEY"
+    "--client-key",
+    default="sandbox_key",
+    show_default=True,
+    envvar="SANDBOX_SIM_CLIENT_KEY",
+    show_envvar=True,
 )
 @click.option(
-    "--secret-key", default="sandbox_secret", show_default=True, envvar="SANDBOX_SIM_SECRET_KEY"
+    "--secret-key",
+    default="sandbox_secret",
+    show_default=True,
+    envvar="SANDBOX_SIM_SECRET_KEY",
+    show_envvar=True,
 )
 @click.option("--wait/--no-wait", default=True, help="See what becomes of it; the default.")
 @click.option(
@@ -92,7 +100,7 @@ def trigger(
     wait: bool,
     timeout: float,
 ) -> None:
-    """Send a well-formed request and show the answer, the callback and the final status.
+    """Send a well-formed request and show what becomes of it.
 
     Exit code 0 if the gateway accepted it, whatever became of it then, and 1 if it did not.
 

@@ -155,6 +155,35 @@ class TestTheToken:
         assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in asked[0]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("callbacks", "show", "\udcff"),
+        ("sms", "list", "--where", "status=\udcff"),
+        ("trigger", "sms", "--client-key", "\udcff"),
+        ("trigger", "sms", "--no-wait", "--set", "msg_body=\udcff"),
+    ],
+    ids=("path", "query", "credentials", "body"),
+)
+async def test_words_that_are_no_utf_8_are_no_crash(
+    sandbox: Sandbox, words: tuple[str, ...]
+) -> None:
+    result = await on(sandbox, *words)
+
+    assert result.exit_code in {0, 1}
+    assert isinstance(result.exception, SystemExit | None)
+
+
+async def test_a_message_cannot_steer_the_terminal(sandbox: Sandbox) -> None:
+    answer = (
+        b'HTTP/1.1 400 No\r\nContent-Length: 39\r\n\r\n{"error": {"message": "a\\u001b[2J\\nb"}}'
+    )
+    with answering(answer) as (url, _):
+        result = await on(sandbox, "--endpoint-url", url, "sms", "list")
+
+    assert (result.exit_code, result.stderr) == (1, "a\\x1b[2J\nb\n")
+
+
 async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(base_path="/gateway/v1", settle_delay_ms=0)
     sandbox.url += "/gateway/v1"
