@@ -1,13 +1,15 @@
 """What becomes of a request that the gateway accepted: its callback, or its messages."""
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.cli.client import Gateway, Refused
 
 Shown = dict[str, Any]
+
+_CLOCK: Final = SystemClock()
 
 # What did not go well is not waited for by name, so it is looked for after so much time.
 _LOOK_AGAIN_S: Final = 0.5
@@ -59,9 +61,9 @@ def _watched(
     timeout_s: float,
 ) -> Sequence[Shown]:
     """The records that match, once all have what is wished for, or once it is over with them."""
-    until = time.monotonic() + timeout_s
+    until = _CLOCK.monotonic() + timeout_s
     while True:
-        left = max(0.0, until - time.monotonic())
+        left = max(0.0, until - _CLOCK.monotonic())
         wished = {"match": {**match, **wish}, "count": count}
         try:
             gateway.control(

@@ -50,8 +50,10 @@ def _field(name: str) -> Callable[[Shown], object]:
     return lambda record: record[name]
 
 
-def _fields(**headings: str) -> dict[str, Callable[[Shown], object]]:
-    return {heading: _field(name) for heading, name in headings.items()}
+def _fields(*headings: str) -> dict[str, Callable[[Shown], object]]:
+    """`heading=field`, or the field alone where it is called as its heading is."""
+    pairs = (text.partition("=") for text in headings)
+    return {heading: _field(name or heading) for heading, _, name in pairs}
 
 
 _SERVICE: Final = Filter("service_id", "those of this service", ("--service-id",))
@@ -69,9 +71,9 @@ REQUESTS: Final = Kind(
         Filter("http_status", "those answered with this HTTP status", ("--status",)),
     ),
     {
-        **_fields(time="at", id="id", service="service_id", path="path"),
-        **_fields(transaction="transaction_id", http="http_status", code="code", rule="rule"),
-        **_fields(why="why"),
+        **_fields("time=at", "id", "service=service_id", "path"),
+        **_fields("transaction=transaction_id", "http=http_status", "code", "rule"),
+        **_fields("why"),
     },
 )
 TRANSACTIONS: Final = Kind(
@@ -90,9 +92,9 @@ TRANSACTIONS: Final = Kind(
     ),
     {
         "time": lambda record: record["timeline"][0]["at"],
-        **_fields(service="service_id", transaction="transaction_id", operation="operation"),
+        **_fields("service=service_id", "transaction=transaction_id", "operation"),
         "amount": lambda record: f"{record['amount']} {record['currency_code']}",
-        **_fields(nw="nw", party="party"),
+        **_fields("nw", "party"),
         "status": lambda record: status_in_words(record["status"]),
     },
 )
@@ -105,11 +107,11 @@ CALLBACKS: Final = Kind(
         Filter("state", "those pending, delivered or failed", ("--status", "--state")),
     ),
     {
-        **_fields(time="created_at", id="id", service="service_id", transaction="transaction_id"),
-        **_fields(state="state"),
+        **_fields("time=created_at", "id", "service=service_id", "transaction=transaction_id"),
+        **_fields("state"),
         "attempts": lambda record: len(record["attempts"]),
         "last attempt": last_verdict,
-        **_fields(url="url"),
+        **_fields("url"),
     },
 )
 MESSAGES: Final = Kind(
@@ -122,8 +124,8 @@ MESSAGES: Final = Kind(
         Filter("batch_id", "those of this bulk send", ("--batch-id",)),
     ),
     {
-        **_fields(time="created_at", id="processing_id", service="service_id"),
-        **_fields(to="customer_number", status="status", units="units_charged"),
-        **_fields(sender="sender_id", message="message"),
+        **_fields("time=created_at", "id=processing_id", "service=service_id"),
+        **_fields("to=customer_number", "status", "units=units_charged"),
+        **_fields("sender=sender_id", "message"),
     },
 )

@@ -1,10 +1,11 @@
 """A well-formed request of every operation that `trigger` sends, and what makes it fail."""
 
-import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
 
 
 class Sample(NamedTuple):
@@ -67,10 +68,10 @@ def body_of(sample: Sample, service_id: int, callback_url: str, *, fail: bool) -
     return {
         "service_id": service_id,
         "reference": "Order 1001",
-        "transaction_id": f"TRIGGER-{secrets.token_hex(4)}",
+        "transaction_id": f"TRIGGER-{RandomIds().message_id()[:8]}",
         "amount": 10.5,
         **own,
         "nickname": "Ama Mensah",
         "callback_url": callback_url,
-        "request_time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        "request_time": SystemClock().now().strftime("%Y-%m-%d %H:%M:%S"),
     }
