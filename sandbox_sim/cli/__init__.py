@@ -48,9 +48,11 @@ class _Commands(LazyGroup):
 
     later: ClassVar = {
         "callbacks": "sandbox_sim.cli.records:callbacks",
+        "clock": "sandbox_sim.cli.state:clock",
         "inbox": "sandbox_sim.cli.inbox:inbox",
         "ledger": "sandbox_sim.cli.ledger:ledger",
         "requests": "sandbox_sim.cli.records:requests",
+        "reset": "sandbox_sim.cli.state:reset",
         "sms": "sandbox_sim.cli.records:sms",
         "transactions": "sandbox_sim.cli.records:transactions",
         "trigger": "sandbox_sim.cli.trigger:trigger",
