@@ -8,6 +8,9 @@ import click
 
 from sandbox_sim.cli.session import Session, asks
 
+# A receiver that hangs takes its 30 s of real time, at each of its attempts on the way.
+PATIENCE_S: Final = 600.0
+
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -45,7 +48,8 @@ def show(session: Session, /) -> None:
 def advance(session: Session, /, duration: float) -> None:
     """Move time on and do all that falls due on the way; returns when that is done."""
     body = {"seconds": duration}
-    session.tell(session.gateway.control("POST", "clock", "advance", body=body), _way)
+    answer = session.gateway.control("POST", "clock", "advance", body=body, patience_s=PATIENCE_S)
+    session.tell(answer, _way)
 
 
 @click.command()
