@@ -236,7 +236,10 @@ class TestProcesses:
 def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in in_process("--help").stdout.splitlines() if line.strip()]
 
-    names = "callbacks config doctor inbox ledger readyz requests serve sms transactions trigger"
+    names = (
+        "callbacks clock config doctor inbox ledger readyz requests reset serve sms transactions "
+        "trigger"
+    )
     assert words[words.index("Commands:") + 1 :] == names.split()
 
 
