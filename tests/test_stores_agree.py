@@ -2,7 +2,7 @@
 
 import asyncio
 import unittest
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -100,12 +100,16 @@ class Side:
     sandbox: Sandbox
     sender: FakeSender
 
-    def sent(self) -> dict[str, list[tuple[Mapping[str, str], bytes]]]:
-        """What each receiver was sent, in order; between receivers there is none."""
-        found: dict[str, list[tuple[Mapping[str, str], bytes]]] = defaultdict(list)
-        for post in self.sender.posts:
-            found[post.url].append((post.headers, post.body))
-        return found
+    def sent(self) -> tuple[list[Any], Counter[Any]]:
+        """What each receiver was sent: the one that takes all of it in order.
+
+        Attempts that fail together are recorded, and so come again, in any order.
+        """
+        told = [
+            (post.url, post.headers["X-Service-Signature"], post.body) for post in self.sender.posts
+        ]
+        in_order = [each for each in told if each[0] == WILLING]
+        return in_order, Counter(each for each in told if each[0] == REFUSING)
 
 
 async def state(unit: Unit) -> list[Any]:
