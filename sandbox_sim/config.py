@@ -358,9 +358,9 @@ def _environment() -> Mapping[str, str]:
 
 def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
     """Values that came as text, read as pydantic-settings reads them: JSON for lists and tables."""
-    if not texts:
-        return {}
-    # Imported only now: it would take longer than all else that a start without any text loads.
+    if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
+        return texts
+    # Imported only now: it would take longer than all else that a start without lists loads.
     from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
 
     source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
@@ -396,4 +396,8 @@ def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[s
 
 def defaults() -> dict[str, Any]:
     """The default of every setting."""
-    return {name: field.get_default() for name, field in Settings.model_fields.items()}
+    return {name: _default(name) for name in Settings.model_fields}
+
+
+def _default(name: str) -> object:
+    return Settings.model_fields[name].get_default()
