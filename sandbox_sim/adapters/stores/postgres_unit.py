@@ -169,6 +169,7 @@ def _numbered(statement: str) -> str:
 
 
 def _lock_number(key: tuple[object, ...]) -> int:
-    """What an advisory lock is named by: a number of 64 bits."""
-    digest = blake2b(repr(key).encode(), digest_size=8, person=b"sandbox_sim")
+    """What an advisory lock is named by: a number of 64 bits, the same on every server."""
+    text = "\n".join(map(str, key)).encode("utf-8", "surrogatepass")
+    digest = blake2b(text, digest_size=8, person=b"sandbox_sim")
     return int.from_bytes(digest.digest(), "big", signed=True)
