@@ -37,6 +37,7 @@ from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
+from sandbox_sim.web.clock import ClockFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
@@ -142,6 +143,7 @@ def build(
         frontdoor,
         [
             Control(store, clock, watch, clients, guard),
+            ClockFace(clock, jobs, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(
                 Records(store, journal, watch),

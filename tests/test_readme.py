@@ -15,7 +15,7 @@ from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
 from sandbox_sim.domain.billers import BILL_PRODUCTS
 from sandbox_sim.domain.checkup import FIRST, FOLLOWING
-from tests.conftest import Sandbox, basic
+from tests.conftest import Sandbox, StartSandbox, basic
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 ADDRESS = "http://127.0.0.1:8233"
@@ -127,6 +127,25 @@ async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) 
     body, signature = message["body"].encode(), message["headers"]["x-service-signature"]
     assert names["is_genuine"](body, signature, "sandbox_secret")
     assert not names["is_genuine"](body + b" ", signature, "sandbox_secret")
+
+
+async def test_the_command_line_prints_what_stands_below_it(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    varying = re.compile(VARYING.pattern + r"|TRIGGER-[0-9a-f]{8}|2[0-9-]{9} [0-9:]{8}")
+    environment = {"SANDBOX_SIM_ENDPOINT_URL": sandbox.url, "SANDBOX_SIM_TOKEN": None}
+    examples = re.findall(
+        r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$",
+        section("The command line"),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert len(examples) == 2
+
+    for command, output in examples:
+        words = shlex.split(command)[1:]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words, env=environment)
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert varying.sub("*", result.stdout) == varying.sub("*", output)
 
 
 async def test_the_doctor_says_of_an_inbox_what_stands_below(sandbox: Sandbox) -> None:

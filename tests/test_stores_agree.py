@@ -2,7 +2,7 @@
 
 import asyncio
 import unittest
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -100,12 +100,16 @@ class Side:
     sandbox: Sandbox
     sender: FakeSender
 
-    def sent(self) -> dict[str, list[tuple[Mapping[str, str], bytes]]]:
-        """What each receiver was sent, in order; between receivers there is none."""
-        found: dict[str, list[tuple[Mapping[str, str], bytes]]] = defaultdict(list)
-        for post in self.sender.posts:
-            found[post.url].append((post.headers, post.body))
-        return found
+    def sent(self) -> tuple[list[Any], Counter[Any]]:
+        """What each receiver was sent: the one that takes all of it in order.
+
+        Attempts that fail together are recorded, and so come again, in any order.
+        """
+        told = [
+            (post.url, post.headers["X-Service-Signature"], post.body) for post in self.sender.posts
+        ]
+        in_order = [each for each in told if each[0] == WILLING]
+        return in_order, Counter(each for each in told if each[0] == REFUSING)
 
 
 async def state(unit: Unit) -> list[Any]:
@@ -351,6 +355,45 @@ class Gateways(RuleBasedStateMachine):
             filters = {**filters, "batch_id": batch_id}
         self.ask(lambda s: s.post("/sms/history", {"service_id": service_id, **filters}))
 
+    # What is done by hand.
+
+    @rule(
+        service_id=services,
+        transaction_id=st.sampled_from(TRANSACTION_IDS),
+        status=st.sampled_from(["000", "001", "003"]),
+    )
+    def settle(self, service_id: int, transaction_id: str, status: str) -> None:
+        path = f"/_sandbox/transactions/{service_id}/{transaction_id}/settle"
+        self.ask(lambda sandbox: by_hand(sandbox, path, status=status))
+
+    @rule(which=st.integers(0, 3))
+    def resend(self, which: int) -> None:
+        """One of the newest callbacks, whatever came of it."""
+        made = self.ask(lambda sandbox: by_hand(sandbox, "/_sandbox/callbacks/find"))
+        callbacks = made[1]["callbacks"]
+        if which < len(callbacks):
+            path = f"/_sandbox/callbacks/{callbacks[which]['id']}/resend"
+            self.ask(lambda sandbox: by_hand(sandbox, path))
+
+    @rule(service_id=services, units=st.integers(1, 5))
+    def top_up(self, service_id: int, units: int) -> None:
+        path = "/_sandbox/ledger/topup"
+        self.ask(lambda sandbox: by_hand(sandbox, path, service_id=service_id, units=units))
+        self.units[service_id] += units
+
+    @rule(service_id=st.none() | services)
+    def begin_anew(self, service_id: int | None) -> None:
+        """Of one service, or of all."""
+        asked = {} if service_id is None else {"service_id": service_id}
+        self.ask(lambda sandbox: by_hand(sandbox, "/_sandbox/reset", **asked))
+        for each in SERVICES if service_id is None else (service_id,):
+            self.units[each] = UNITS[each]
+            self.refunds = [refund for refund in self.refunds if refund[1] != each]
+
+    @rule()
+    def look_into_the_journal(self) -> None:
+        self.ask(journal)
+
     # Time.
 
     @rule(by=moves)
@@ -393,6 +436,18 @@ async def kept(sandbox: Sandbox) -> list[Any]:
 async def audited(sandbox: Sandbox) -> set[Audit]:
     """Every balance beside the sum of its postings."""
     return set(await sandbox.gateway.store.run(lambda unit: unit.audit(None)))
+
+
+async def by_hand(sandbox: Sandbox, path: str, **document: object) -> tuple[int, Any]:
+    """HTTP status and answer of the control API."""
+    async with sandbox.session.post(sandbox.url + path, json=document) as response:
+        return response.status, await response.json()
+
+
+async def journal(sandbox: Sandbox) -> list[Any]:
+    """Every request and its answer; how long it took is nobody's promise."""
+    _, found = await by_hand(sandbox, "/_sandbox/requests/find", limit=1000)
+    return [{**each, "duration_ms": None} for each in found["requests"]]
 
 
 async def browse(sandbox: Sandbox, method: str, page: str, **form: str) -> Any:

@@ -4,11 +4,12 @@ import gc
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from sandbox_sim import __version__
+from sandbox_sim.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
     from sandbox_sim.domain.callbacks import Profile
@@ -42,7 +43,23 @@ set_option = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(LazyGroup):
+    """Those that start or check something stand below; those that ask a gateway, in modules."""
+
+    later: ClassVar = {
+        "callbacks": "sandbox_sim.cli.records:callbacks",
+        "clock": "sandbox_sim.cli.state:clock",
+        "inbox": "sandbox_sim.cli.inbox:inbox",
+        "ledger": "sandbox_sim.cli.ledger:ledger",
+        "requests": "sandbox_sim.cli.records:requests",
+        "reset": "sandbox_sim.cli.state:reset",
+        "sms": "sandbox_sim.cli.records:sms",
+        "transactions": "sandbox_sim.cli.records:transactions",
+        "trigger": "sandbox_sim.cli.trigger:trigger",
+    }
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--endpoint-url",
     default=DEFAULT_ENDPOINT,
@@ -50,14 +67,20 @@ set_option = click.option(
     envvar="SANDBOX_SIM_ENDPOINT_URL",
     help="The running gateway that a command talks to.",
 )
+@click.option(
+    "--token",
+    envvar="SANDBOX_SIM_TOKEN",
+    show_envvar=True,
+    help="The control_token of that gateway, where it has one.",
+)
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 @click.version_option(__version__, prog_name="sandbox-sim")
 @click.pass_context
-def main(context: click.Context, endpoint_url: str, as_json: bool) -> None:
+def main(context: click.Context, endpoint_url: str, token: str | None, as_json: bool) -> None:
     """A stand-in for a Ghanaian payment, airtime, bill and SMS gateway."""
     # Colour is for terminals only, and for those who have not opted out (https://no-color.org).
     context.color = False if os.environ.get("NO_COLOR") else None
-    context.obj = {"endpoint_url": endpoint_url, "as_json": as_json}
+    context.obj = {"endpoint_url": endpoint_url, "token": token, "as_json": as_json}
 
 
 @main.command()

@@ -12,7 +12,7 @@ import click
 from sandbox_sim.bootstrap import open_doctor
 from sandbox_sim.cli import findings as report
 from sandbox_sim.cli.configuration import load_or_exit
-from sandbox_sim.cli.signals import INTERRUPTED
+from sandbox_sim.cli.lazy import INTERRUPTED
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.checkup import Finding

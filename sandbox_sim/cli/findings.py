@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from sandbox_sim.cli.tables import printable
 from sandbox_sim.domain.callbacks import Profile, shown_address
 from sandbox_sim.domain.checkup import Exchange, Finding
 from sandbox_sim.domain.opinions import Opinion, Verdict
@@ -37,7 +38,7 @@ def introduction(receiver: Receiver, owner: str | None) -> str:
         case _:
             signed = f"signed with the secret key of {owner}"
     seconds = f"{receiver.timeout.total_seconds():g} s to answer"
-    return f"{_printable(shown_address(receiver.url))}: {profiles}; {signed}; {seconds}\n"
+    return f"{printable(shown_address(receiver.url))}: {profiles}; {signed}; {seconds}\n"
 
 
 def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
@@ -93,12 +94,7 @@ def _shortened(text: str) -> str:
     line = " ".join(text.split())
     if len(line) > _SHOWN_CHARACTERS:
         line = f"{line[:_SHOWN_CHARACTERS]}…"
-    return _printable(line)
-
-
-def _printable(line: str) -> str:
-    """What a terminal would obey, made visible."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
+    return printable(line)
 
 
 def document(

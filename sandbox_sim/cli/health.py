@@ -1,22 +1,23 @@
 """`sandbox-sim readyz`, for containers and scripts."""
 
-import http.client
-import urllib.request
-
 import click
+
+from sandbox_sim.cli.client import Gateway, Unreachable
+
+_PATH = "/_sandbox/readyz"
+_PATIENCE_S = 5.0
 
 
 def run(endpoint_url: str) -> int:
     """Exit code 0 if the gateway is ready."""
-    url = f"{endpoint_url.rstrip('/')}/_sandbox/readyz"
-    if not url.startswith(("http://", "https://")):
-        click.echo(f"--endpoint-url {endpoint_url} is no http address", err=True)
-        return 2
+    gateway = Gateway(endpoint_url)
     try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 -- http or https, see above
-            pass
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        click.echo(f"not ready: {url}: {getattr(error, 'reason', error)}", err=True)
+        status = gateway.send("GET", _PATH, {}, patience_s=_PATIENCE_S).status
+        problem = None if status == 200 else f"HTTP {status}"
+    except Unreachable as error:
+        problem = error.reason
+    if problem is not None:
+        click.echo(f"not ready: {gateway.address}{_PATH}: {problem}", err=True)
         return 1
     click.echo("ready")
     return 0

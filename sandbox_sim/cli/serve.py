@@ -12,7 +12,7 @@ import click
 
 from sandbox_sim import logs
 from sandbox_sim.cli.configuration import load_or_exit
-from sandbox_sim.cli.signals import INTERRUPTED
+from sandbox_sim.cli.lazy import INTERRUPTED
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.ports import StoreError
 

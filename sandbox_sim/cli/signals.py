@@ -6,7 +6,8 @@ import signal
 from collections.abc import Mapping
 from typing import Final
 
-INTERRUPTED: Final = 130
+from sandbox_sim.cli.lazy import INTERRUPTED
+
 # The exit code that each signal leads to.
 CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
 

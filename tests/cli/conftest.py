@@ -13,7 +13,8 @@ from tests.cli.receivers import Handler, Listen
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("config", "secret_key", *Settings.model_fields):
+    others = ("config", "endpoint_url", "token", "client_key", "secret_key")
+    for name in (*others, *Settings.model_fields):
         monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where the default store is

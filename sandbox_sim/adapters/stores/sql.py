@@ -146,11 +146,16 @@ class SqlUnit(SqlJournal):
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
+        over, long_over = _over(self._clock.now())
         found = await self._listed(
-            "transactions", rows.TRANSACTION, "network_transaction_id", listing
+            "transactions",
+            rows.TRANSACTION,
+            "network_transaction_id",
+            listing,
+            "(initiated_at > ? OR (status = ? AND initiated_at > ?))",
+            *(over, Status.PENDING.value, long_over),
         )
-        kept, now = map(rows.to_transaction, found), self._clock.now()
-        return [transaction for transaction in kept if transaction.kept_until > now]
+        return [rows.to_transaction(row) for row in found]
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
         found = await self._listed("callbacks", rows.CALLBACK, "id", listing)
@@ -316,8 +321,7 @@ class SqlUnit(SqlJournal):
 
     async def forget(self, now: datetime) -> None:
         """Let go of what nobody can ask for any more."""
-        over, long_over = micros(now - STATUS_RETENTION), micros(now - PENDING_RETENTION)
-        long_over -= STATUS_RETENTION // timedelta(microseconds=1)
+        over, long_over = _over(now)
         live = await self._row(_FIRST_LIVE, over)
         before = live[0] if live else _A_NUMBER_BEYOND_ALL
         await self._rows(_FORGET_TRANSACTIONS, before, over, Status.PENDING.value, long_over)
@@ -329,6 +333,12 @@ class SqlUnit(SqlJournal):
             await self._rows(
                 _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
             )
+
+
+def _over(now: datetime) -> tuple[int, int]:
+    """A transaction from then or before is over: one that is decided, and one that is pending."""
+    ended = now - STATUS_RETENTION
+    return micros(ended), micros(ended - PENDING_RETENTION)
 
 
 def _filters(query: HistoryQuery) -> tuple[str, list[object]]:

@@ -44,14 +44,20 @@ class SqlBase(ABC):
         return found[0] if found else None
 
     async def _listed(
-        self, table: str, columns: Sequence[str], name: str, listing: Listing
+        self,
+        table: str,
+        columns: Sequence[str],
+        name: str,
+        listing: Listing,
+        condition: str = "1 = 1",
+        *values: object,
     ) -> Sequence[Row]:
-        """A stretch of a table, newest first, by the column that names its records."""
+        """A stretch of what meets a condition, newest first, by the column that names records."""
         asked = {
             "service_id = ?": listing.service_id,
             f"number < (SELECT number FROM {table} WHERE {name} = ?)": listing.after,
         }
         chosen = {text: value for text, value in asked.items() if value is not None}
-        condition = " AND ".join(chosen) or "1 = 1"
-        statement = select(columns, table, f"{condition} ORDER BY number DESC LIMIT ?")
-        return await self._rows(statement, *chosen.values(), listing.limit)
+        conditions = " AND ".join((condition, *chosen))
+        statement = select(columns, table, f"{conditions} ORDER BY number DESC LIMIT ?")
+        return await self._rows(statement, *values, *chosen.values(), listing.limit)

@@ -155,7 +155,9 @@ class TestWatching:
         store.watch_jobs(lambda due_at: seen.append(f"noticed {due_at:%H:%M}"))
         await store.run(work)
 
-        assert seen == ["added", "noticed 09:01"]
+        # A store may say it once more, when it looks by itself.
+        assert seen[:2] == ["added", "noticed 09:01"]
+        assert len(set(seen)) == 2
 
     async def test_of_several_jobs_the_earliest_is_told(
         self, store: Store, noticed: list[datetime]

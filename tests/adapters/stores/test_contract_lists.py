@@ -90,6 +90,23 @@ async def test_what_is_over_is_in_no_list(store: Store, clock: VirtualClock) -> 
     assert [each.transaction_id for each in found] == ["late"]
 
 
+async def test_what_is_over_takes_no_room_in_a_stretch(store: Store, clock: VirtualClock) -> None:
+    """Whoever reads a list stretch by stretch takes a short one for the last."""
+
+    async def work(unit: Unit) -> None:
+        await unit.add_transaction(transaction("10000000001", transaction_id="late"))
+        for number in range(2, 9):
+            over = transaction(f"1000000000{number}", status=Status.FAILED, decided_at=after())
+            await unit.add_transaction(over)
+
+    await store.run(work)
+    clock.move_to(after(minutes=15))
+
+    found = await store.run(lambda unit: unit.list_transactions(Listing(limit=1)))
+
+    assert [each.transaction_id for each in found] == ["late"]
+
+
 async def test_whoever_watches_hears_of_writing_and_not_of_reading(store: Store) -> None:
     heard: list[str] = []
     store.watch(lambda: heard.append("one"))

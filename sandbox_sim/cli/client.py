@@ -1,0 +1,167 @@
+"""The HTTP client of the commands: the standard library's, so that no command waits for an import.
+
+It asks a running gateway by its public interface and nothing else, directly and not by a proxy.
+"""
+
+import base64
+import http.client
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+import click
+
+from sandbox_sim import __version__
+from sandbox_sim.cli.tables import printable
+
+# For an answer that nothing has to be waited for.
+PATIENCE_S: Final = 30.0
+# Words of the command line that are no UTF-8 go out as the bytes that they were.
+_AS_GIVEN: Final = "surrogateescape"
+_USER_AGENT: Final = f"sandbox-sim/{__version__}"
+
+
+class Failure(click.ClickException):
+    """A command failed: exit code 1, and the message on stderr as it is."""
+
+    def show(self, file: Any = None) -> None:
+        """Say what went wrong, without click's prefix."""
+        for line in self.message.splitlines():
+            click.echo(printable(line), err=True, file=file)
+
+
+class WrongUsage(Failure):
+    """What was given can never work, whoever is asked."""
+
+    exit_code = 2
+
+
+class Unreachable(Failure):
+    """Nobody answered, or not in HTTP; `reason` is what came instead."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(
+            f"{address} cannot be reached ({reason}): start a gateway with `sandbox-sim serve`, "
+            "or say with --endpoint-url where one is"
+        )
+        self.reason = reason
+
+
+class Refused(Failure):
+    """The control API said no; `status` is the HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Answer(NamedTuple):
+    """What came back; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+class Gateway:
+    """A running gateway; `token` goes with requests of the control API only."""
+
+    def __init__(self, endpoint_url: str, token: str | None = None) -> None:
+        self.address = endpoint_url.rstrip("/")
+        if token is not None and not token.isprintable():
+            raise WrongUsage("--token holds what no header can carry")
+        self._token = token
+        try:
+            parts = urlsplit(self.address)
+            self._host, self._port = parts.hostname, parts.port
+        except ValueError as error:
+            raise WrongUsage(f"--endpoint-url {endpoint_url}: {error}") from None
+        if parts.scheme not in {"http", "https"} or not self._host:
+            raise WrongUsage(f"--endpoint-url {endpoint_url} is no http address")
+        self._tls = parts.scheme == "https"
+        self._base_path = parts.path
+
+    def control(
+        self,
+        method: str,
+        *path: object,
+        query: Sequence[tuple[str, object]] = (),
+        body: Mapping[str, object] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> Answer:
+        """One request to the control API, at `/_sandbox/` and the parts of the path.
+
+        `Refused` has the message of an answer that says no.
+        """
+        parts = (quote(str(part), safe="", errors=_AS_GIVEN) for part in path)
+        target = "/".join(("/_sandbox", *parts))
+        if query:
+            target += "?" + urlencode(query, errors=_AS_GIVEN)
+        headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
+        answer = self.send(method, target, headers, body, patience_s)
+        document = self._document(answer)
+        if answer.status >= 400:
+            raise Refused(answer.status, self._complaint(answer.status, document))
+        return answer
+
+    def call(self, path: str, body: Mapping[str, object], credentials: tuple[str, str]) -> Answer:
+        """One request to the gateway's own interface, whatever it answers."""
+        pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
+        answer = self.send("POST", path, {"Authorization": f"Basic {pair}"}, body)
+        if "response_code" not in self._document(answer):
+            raise Failure(f"{self.address} answers HTTP {answer.status}, not as a gateway does")
+        return answer
+
+    def send(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: Mapping[str, object] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> Answer:
+        """One request and its answer, or `Unreachable`."""
+        connect = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
+        sent = {"User-Agent": _USER_AGENT, **headers}
+        raw = None
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            raw = json.dumps(body).encode()
+        try:
+            connection = connect(self._host or "", self._port, timeout=patience_s)
+            try:
+                encoded = {name: value.encode() for name, value in sent.items()}
+                connection.request(method, self._base_path + target, raw, encoded)
+                response = connection.getresponse()
+                text = response.read().decode("utf-8", "replace")
+            finally:
+                connection.close()
+        except TimeoutError:
+            raise Unreachable(self.address, f"no answer within {patience_s:g} s") from None
+        except OSError as error:
+            raise Unreachable(self.address, error.strerror or str(error)) from None
+        except (http.client.HTTPException, ValueError) as error:
+            raise Unreachable(self.address, str(error) or type(error).__name__) from None
+        names = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, names, text)
+
+    def _document(self, answer: Answer) -> dict[str, Any]:
+        """The JSON object of an answer; whoever sends another thing is no gateway."""
+        try:
+            document = json.loads(answer.text)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            raise Failure(
+                f"{self.address} answers HTTP {answer.status} and no JSON: is it a gateway?"
+            )
+        return document
+
+    def _complaint(self, status: int, document: Mapping[str, Any]) -> str:
+        """The message of an error, and for want of a token where to give it."""
+        error = document.get("error")
+        message = error.get("message") if isinstance(error, dict) else None
+        if status == 401:
+            return f"{message}: give it by --token or SANDBOX_SIM_TOKEN"
+        return str(message or f"{self.address} answers HTTP {status}")

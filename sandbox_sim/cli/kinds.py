@@ -1,0 +1,131 @@
+"""The four kinds of record: which filters have an option, and what a line of their table shows."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.matching import Filter
+
+STATUS_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
+)
+_WORD_OF: Final = {code: word for word, code in STATUS_WORDS.items()}
+
+Shown = Mapping[str, Any]
+
+
+class Kind(NamedTuple):
+    """One kind; `plural` is its name in a path and in an answer, `words` what people call it.
+
+    columns: a heading each, and what stands below it.
+    """
+
+    plural: str
+    words: str
+    filters: Sequence[Filter]
+    columns: Mapping[str, Callable[[Shown], object]]
+
+    def lines(self, records: Sequence[Shown]) -> Iterator[str]:
+        """Records as a table, or that there are none."""
+        if not records:
+            yield f"no {self.words}"
+            return
+        cells = self.columns.values()
+        rows = [[cell(record) for cell in cells] for record in records]
+        yield from tables.table(list(self.columns), rows)
+
+
+def status_in_words(code: str) -> str:
+    """`000 successful`."""
+    return f"{code} {_WORD_OF[code]}" if code in _WORD_OF else code
+
+
+def last_verdict(callback: Shown) -> str | None:
+    """What the last attempt came to."""
+    return callback["attempts"][-1]["verdict"] if callback["attempts"] else None
+
+
+def _field(name: str) -> Callable[[Shown], object]:
+    return lambda record: record[name]
+
+
+def _fields(*headings: str) -> dict[str, Callable[[Shown], object]]:
+    """`heading=field`, or the field alone where it is called as its heading is."""
+    pairs = (text.partition("=") for text in headings)
+    return {heading: _field(name or heading) for heading, _, name in pairs}
+
+
+_SERVICE: Final = Filter("service_id", "those of this service", ("--service-id",))
+_TRANSACTION: Final = Filter("transaction_id", "those of this transaction", ("--transaction-id",))
+_OPERATION: Final = Filter("operation", "those of this operation", ("--operation",))
+
+REQUESTS: Final = Kind(
+    "requests",
+    "requests",
+    (
+        _SERVICE,
+        _TRANSACTION,
+        _OPERATION,
+        Filter("code", "those answered with this response code", ("--code",)),
+        Filter("http_status", "those answered with this HTTP status", ("--status",)),
+    ),
+    {
+        **_fields("time=at", "id", "service=service_id", "path"),
+        **_fields("transaction=transaction_id", "http=http_status", "code", "rule"),
+        **_fields("why"),
+    },
+)
+TRANSACTIONS: Final = Kind(
+    "transactions",
+    "transactions",
+    (
+        _SERVICE,
+        _TRANSACTION,
+        _OPERATION,
+        Filter(
+            "status",
+            "those of this status: 000, 001, 002, 003, or its word, such as failed",
+            ("--status",),
+            STATUS_WORDS,
+        ),
+    ),
+    {
+        "time": lambda record: record["timeline"][0]["at"],
+        **_fields("service=service_id", "transaction=transaction_id", "operation"),
+        "amount": lambda record: f"{record['amount']} {record['currency_code']}",
+        **_fields("nw", "party"),
+        "status": lambda record: status_in_words(record["status"]),
+    },
+)
+CALLBACKS: Final = Kind(
+    "callbacks",
+    "callbacks",
+    (
+        _SERVICE,
+        _TRANSACTION,
+        Filter("state", "those pending, delivered or failed", ("--status", "--state")),
+    ),
+    {
+        **_fields("time=created_at", "id", "service=service_id", "transaction=transaction_id"),
+        **_fields("state"),
+        "attempts": lambda record: len(record["attempts"]),
+        "last attempt": last_verdict,
+        **_fields("url"),
+    },
+)
+MESSAGES: Final = Kind(
+    "sms",
+    "messages",
+    (
+        _SERVICE,
+        Filter("status", "those of this status, such as SENT", ("--status",)),
+        Filter("customer_number", "those to this number, in 233 form", ("--customer-number",)),
+        Filter("batch_id", "those of this bulk send", ("--batch-id",)),
+    ),
+    {
+        **_fields("time=created_at", "id=processing_id", "service=service_id"),
+        **_fields("to=customer_number", "status", "units=units_charged"),
+        **_fields("sender=sender_id", "message"),
+    },
+)

@@ -1,0 +1,153 @@
+"""Which records are meant: options that say so, and how a value is read.
+
+Values compare as the control API shows them. In `field=value` a number is a number where the field
+holds numbers, and text elsewhere, for `transaction_id=1001` is text; `null`, `true`, `false`, and
+JSON in quotes, brackets or braces are what they say. For the rest there is `--match-json`.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import click
+
+C = TypeVar("C", bound=Callable[..., Any])
+Pairs = Sequence[tuple[str, str]]
+
+# Fields that hold numbers wherever they stand, by the last part of their name, and one that holds
+# a number in a request only: elsewhere an amount is a decimal in a string.
+_NUMBERS: Final = frozenset(
+    {
+        *("service_id", "http_status", "duration_ms", "char_count", "page_count", "page", "limit"),
+        *("units_charged", "units_per_recipient", "total_units_charged", "total_recipients"),
+        *(
+            "entity_service_id",
+            "total_no_of_records",
+            "total_pages",
+            "current_page",
+            "items_per_page",
+        ),
+        *("sms_balance", "collection_balance", "payout_balance", "airtime_balance"),
+    }
+)
+_NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
+
+
+class Filter(NamedTuple):
+    """An option of its own for a field that people ask for often.
+
+    words: what may be said instead of a value.
+    """
+
+    field: str
+    says: str
+    options: tuple[str, ...]
+    words: Mapping[str, str] = {}
+
+
+def value_of(text: str, *, number: bool) -> object:
+    """The value that a text stands for; number: whether it may be one."""
+    try:
+        value: object = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return text
+    return text if type(value) in {int, float} and not number else value
+
+
+def _refused(constant: str) -> object:
+    """NaN and Infinity are no JSON, whatever Python says."""
+    raise ValueError(constant)
+
+
+def holds_numbers(name: str) -> bool:
+    """Whether the field of this name, dotted or not, is one of those that hold numbers."""
+    return name in _NUMBERS_IN_FULL or name.rpartition(".")[2] in _NUMBERS
+
+
+def pairs(_context: click.Context, _param: click.Parameter, texts: Sequence[str]) -> Pairs:
+    """`name=value`, each split at its first `=`."""
+    split = [text.partition("=") for text in texts]
+    for text, (name, equals, _) in zip(texts, split, strict=True):
+        if not (name and equals):
+            raise click.BadParameter(f"{text} is not of the form field=value")
+    return [(name, value) for name, _, value in split]
+
+
+def _object(
+    _context: click.Context, _param: click.Parameter, text: str | None
+) -> Mapping[str, object]:
+    try:
+        document = {} if text is None else json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise click.BadParameter("must be a JSON object of fields and the values they have")
+    return document
+
+
+def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
+    """The options of these filters; each is a parameter with the name of its field."""
+
+    def decorate(command: C) -> C:
+        for each in reversed(filters):
+            option = click.option(
+                *each.options,
+                each.field,
+                metavar="VALUE",
+                callback=_worded(each.words),
+                help=f"Only {each.says}.",
+            )
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _worded(
+    words: Mapping[str, str],
+) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    return lambda _context, _param, text: None if text is None else words.get(text, text)
+
+
+def given(filters: Mapping[str, str | None]) -> Pairs:
+    """The filters that were given."""
+    return [(name, text) for name, text in filters.items() if text is not None]
+
+
+where_option = click.option(
+    "--where",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    callback=pairs,
+    help="Only those whose field has this value; may be repeated.",
+)
+
+
+def matching(command: C) -> C:
+    """The options `--match` and `--match-json`, as parameters `match` and `exactly`."""
+    exactly = click.option(
+        "--match-json",
+        "exactly",
+        metavar="OBJECT",
+        callback=_object,
+        help="The same as a JSON object, for values that must be of one type.",
+    )
+    match = click.option(
+        "--match",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        callback=pairs,
+        help="Only those whose field, such as request.amount, has this value; may be repeated.",
+    )
+    return match(exactly(command))
+
+
+def matched(
+    filters: Mapping[str, str | None], match: Pairs, exactly: Mapping[str, object]
+) -> dict[str, object]:
+    """The `match` of a search; where a field is given twice, the exact one counts."""
+    named = [*given(filters), *match]
+    return {
+        **{name: value_of(text, number=holds_numbers(name)) for name, text in named},
+        **exactly,
+    }

@@ -1,0 +1,77 @@
+"""`sandbox-sim clock show | advance` and `reset`: time moved on, and state begun anew."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import click
+
+from sandbox_sim.cli.session import Session, asks
+
+# A receiver that hangs takes its 30 s of real time, at each of its attempts on the way.
+PATIENCE_S: Final = 600.0
+
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds, or wrong usage."""
+        parts = _PART.findall(str(value))
+        if not parts or "".join(number + unit for number, unit in parts) != value:
+            self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
+        return float(sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts))
+
+
+@click.group()
+def clock() -> None:
+    """Gateway time, one for all services."""
+
+
+@clock.command()
+@asks
+def show(session: Session, /) -> None:
+    """Show gateway time, and how far it was moved."""
+    session.tell(session.gateway.control("GET", "clock"), _time)
+
+
+@clock.command()
+@click.argument("duration", type=Duration())
+@asks
+def advance(session: Session, /, duration: float) -> None:
+    """Move time on and do all that falls due on the way; returns when that is done."""
+    body = {"seconds": duration}
+    answer = session.gateway.control("POST", "clock", "advance", body=body, patience_s=PATIENCE_S)
+    session.tell(answer, _way)
+
+
+@click.command()
+@click.option("--service-id", type=int, help="Only this service; without it, all.")
+@asks
+def reset(session: Session, /, service_id: int | None) -> None:
+    """Begin anew: forget all that was done."""
+    body = {} if service_id is None else {"service_id": service_id}
+    session.tell(session.gateway.control("POST", "reset", body=body), _begun_anew)
+
+
+def _time(document: dict[str, Any]) -> Iterator[str]:
+    moved = document["shift_s"]
+    yield f"{document['now']}, {moved:g} s from the machine's" if moved else document["now"]
+
+
+def _way(document: dict[str, Any]) -> Iterator[str]:
+    for job in document["ran"]:
+        yield f"{job['due_at']}  {job['kind']}  service {job['service_id']}  {job['subject']}"
+    yield from _time(document)
+
+
+def _begun_anew(document: dict[str, Any]) -> Iterator[str]:
+    service_id = document["service_id"]
+    yield "all services begin anew" if service_id is None else f"service {service_id} begins anew"

@@ -1,0 +1,95 @@
+"""Records as lines for people: tables with a line for each, and outlines with all there is."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+# So much of a text stands in a table; `show` has all of it.
+_SHOWN_CHARACTERS: Final = 100
+_COLOURS: Final = {
+    **dict.fromkeys(("000 successful", "delivered", "SENT", "valid"), "green"),
+    **dict.fromkeys(("002 pending", "pending", "ACKNOWLEDGED", "missing"), "yellow"),
+    **dict.fromkeys(("001 failed", "003 cancelled", "failed", "REFUNDED", "invalid"), "red"),
+}
+_GAP: Final = "  "
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[object]], *, shorten: bool = True
+) -> Iterator[str]:
+    """A line of headings and a line for each row, columns aligned; the last one is left ragged."""
+    cells = [[shown(value) for value in row] for row in rows]
+    if shorten:
+        cells = [[shortened(cell) for cell in row] for row in cells]
+    columns = zip(headings, *cells, strict=True)
+    widths = [*(max(map(len, column)) for column in columns)]
+    widths[-1] = 0
+    yield click.style(_line(headings, widths), bold=True)
+    for row in cells:
+        yield _coloured(row, widths)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    return _GAP.join(padded).rstrip()
+
+
+def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """The line of a record: a word that says how things stand has its colour."""
+    padded = [
+        click.style(cell.ljust(width), fg=_COLOURS[cell]) if cell in _COLOURS else cell.ljust(width)
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    return _GAP.join(padded).rstrip()
+
+
+def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """Every field on a line of its own; what is inside another stands below it, indented."""
+    width = max(map(len, document), default=0)
+    for name, value in document.items():
+        inside = list(_inside(value, indent + _GAP))
+        if inside:
+            yield f"{indent}{printable(name)}"
+            yield from inside
+        else:
+            yield f"{indent}{printable(name):<{width}}{_GAP}{shown(value)}".rstrip()
+
+
+def _inside(value: object, indent: str) -> Iterator[str]:
+    """The lines of a value that does not fit on one."""
+    if isinstance(value, Mapping) and value:
+        yield from outline(value, indent)
+    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        # What a receiver answered may be long, so it stands last.
+        names = sorted(dict.fromkeys(name for each in value for name in each), key=_is_long)
+        rows = [[each.get(name) for name in names] for each in value]
+        yield from (indent + line for line in table(names, rows, shorten=False))
+    elif isinstance(value, list):
+        yield from (indent + shown(each) for each in value)
+
+
+def _is_long(name: str) -> bool:
+    return name in {"response_body", "body", "message"}
+
+
+def shown(value: object) -> str:
+    """A value in one line; `-` where there is none."""
+    if value is None or value in ([], {}):
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return printable(json.dumps(value, ensure_ascii=False))
+    return printable(str(value))
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text that is long."""
+    return f"{text[:_SHOWN_CHARACTERS]}…" if len(text) > _SHOWN_CHARACTERS else text
+
+
+def printable(line: str) -> str:
+    """What a terminal would obey, made visible."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)

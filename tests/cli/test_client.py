@@ -1,0 +1,263 @@
+"""How the commands reach a gateway, and what they say where they do not."""
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.cli.client import Gateway, Unreachable
+from tests.cli.asking import as_json, on, printed
+from tests.cli.processes import SOON, command, end, ended, first_line, running
+from tests.conftest import Sandbox, StartSandbox
+
+ASKING = [
+    ("requests", "list"),
+    ("transactions", "show", "55", "T1"),
+    ("callbacks", "resend", "--failed"),
+    ("sms", "wait", "--timeout", "0"),
+    ("ledger", "topup", "55", "1"),
+    ("inbox", "clear", "orders"),
+]
+
+
+def in_process(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that says this to whoever asks first; tells its URL, and what it was asked."""
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            asked.append(connection.recv(65536))
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+        thread.join(SOON)
+
+
+@pytest.fixture
+def nowhere() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+class TestNobodyThere:
+    @pytest.mark.parametrize("words", [*ASKING, ("trigger", "sms")], ids=" ".join)
+    def test_it_says_which_address_and_how_to_start_one(
+        self, nowhere: str, words: tuple[str, ...]
+    ) -> None:
+        result = in_process("--endpoint-url", nowhere + "/", *words)
+
+        assert result.exit_code == 1
+        assert result.stderr == (
+            f"{nowhere} cannot be reached (Connection refused): start a gateway with "
+            "`sandbox-sim serve`, or say with --endpoint-url where one is\n"
+        )
+
+    def test_nobody_answers_in_time(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            gateway = Gateway(f"http://127.0.0.1:{silent.getsockname()[1]}")
+            with pytest.raises(Unreachable, match=r"no answer within 0\.01 s"):
+                gateway.send("GET", "/", {}, patience_s=0.01)
+
+
+class TestSomebodyElse:
+    @pytest.mark.parametrize(
+        ("answer", "says"),
+        [
+            (b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "answers HTTP 404 and no J"),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "answers HTTP 200 and no JSON"),
+            (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", "answers HTTP 500"),
+            (b'HTTP/1.1 500 Oh\r\nContent-Length: 13\r\n\r\n{"error": "x"}', "answers HTTP 500"),
+            (b"SSH-2.0-OpenSSH_9.6\r\n", "cannot be reached (SSH-2.0-OpenSSH_9.6"),
+            (b"", "cannot be reached (Remote end closed connection without response)"),
+        ],
+    )
+    def test_whoever_is_no_gateway(self, answer: bytes, says: str) -> None:
+        with answering(answer) as (url, _):
+            result = in_process("--endpoint-url", url, "requests", "list")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert url in result.stderr
+        assert says in result.stderr
+
+    def test_to_a_gateway_request_too(self) -> None:
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (url, _):
+            result = in_process("--endpoint-url", url, "trigger", "sms")
+
+        assert result.exit_code == 1
+        assert result.stderr == f"{url} answers HTTP 200, not as a gateway does\n"
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8233", "ftp://127.0.0.1", "http://", "http://a:port"])
+def test_an_address_that_is_not_http_is_wrong_usage(url: str) -> None:
+    result = in_process("--endpoint-url", url, "sms", "list")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert url in result.stderr
+
+
+class TestTheToken:
+    @pytest.fixture
+    async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
+        return await start_sandbox(control_token="s3same")
+
+    @pytest.mark.parametrize("words", ASKING, ids=" ".join)
+    async def test_without_it(self, guarded: Sandbox, words: tuple[str, ...]) -> None:
+        result = await on(guarded, *words)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == (
+            "Send the header Authorization: Bearer <token>: "
+            "give it by --token or SANDBOX_SIM_TOKEN\n"
+        )
+
+    async def test_by_option(self, guarded: Sandbox) -> None:
+        assert await printed(guarded, "--token", "s3same", "sms", "list") == ["no messages"]
+
+    async def test_by_environment(self, guarded: Sandbox) -> None:
+        result = await on(guarded, "sms", "list", SANDBOX_SIM_TOKEN="s3same")
+
+        assert result.exit_code == 0
+
+    async def test_a_wrong_one_is_not_printed(self, guarded: Sandbox) -> None:
+        result = await on(guarded, "--token", "0pen", "sms", "list")
+
+        assert result.exit_code == 1
+        assert "0pen" not in result.output
+
+    def test_one_that_no_header_can_carry(self) -> None:
+        result = in_process("--token", "s3same\n", "sms", "list")
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == "--token holds what no header can carry\n"
+
+    def test_the_gateway_s_own_interface_does_not_get_it(self) -> None:
+        answer = b'HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n{"response_code":"400"}'
+        with answering(answer) as (url, asked):
+            Gateway(url, "s3same").call("/sms/send", {}, ("key", "secret"))
+
+        assert b"s3same" not in asked[0]
+        assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in asked[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("callbacks", "show", "\udcff"),
+        ("sms", "list", "--where", "status=\udcff"),
+        ("trigger", "sms", "--client-key", "\udcff"),
+        ("trigger", "sms", "--no-wait", "--set", "msg_body=\udcff"),
+    ],
+    ids=("path", "query", "credentials", "body"),
+)
+async def test_words_that_are_no_utf_8_are_no_crash(
+    sandbox: Sandbox, words: tuple[str, ...]
+) -> None:
+    result = await on(sandbox, *words)
+
+    assert result.exit_code in {0, 1}
+    assert isinstance(result.exception, SystemExit | None)
+
+
+async def test_a_message_cannot_steer_the_terminal(sandbox: Sandbox) -> None:
+    answer = (
+        b'HTTP/1.1 400 No\r\nContent-Length: 39\r\n\r\n{"error": {"message": "a\\u001b[2J\\nb"}}'
+    )
+    with answering(answer) as (url, _):
+        result = await on(sandbox, "--endpoint-url", url, "sms", "list")
+
+    assert (result.exit_code, result.stderr) == (1, "a\\x1b[2J\nb\n")
+
+
+async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(base_path="/gateway/v1", settle_delay_ms=0)
+    sandbox.url += "/gateway/v1"
+
+    assert await printed(sandbox, "sms", "list") == ["no messages"]
+    document = await as_json(sandbox, "trigger", "collect")
+    assert document["callback"]["state"] == "delivered"
+
+
+class TestProcesses:
+    def test_from_the_first_command_to_the_last(self) -> None:
+        with running("--json", "serve", "--port", 0, "--store", "memory:") as server:
+            url = json.loads(first_line(server))["url"]
+            triggered = ended("--endpoint-url", url, "trigger", "airtime", "--fail")
+            listed = ended("--endpoint-url", url, "transactions", "list", "--status", "failed")
+            end(server, signal.SIGTERM)
+        gone = ended("--endpoint-url", url, "transactions", "list")
+
+        assert (triggered.returncode, triggered.stderr) == (1, "rejected: 015 Insufficient funds\n")
+        assert (listed.returncode, listed.stderr) == (0, "")
+        assert "001 failed" in listed.stdout
+        assert "\x1b" not in listed.stdout
+        assert (gone.returncode, gone.stdout) == (1, "")
+        assert gone.stderr.startswith(f"{url} cannot be reached")
+
+    def test_one_that_is_interrupted(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            with running("--endpoint-url", url, "sms", "wait", "--timeout", 60) as waiting:
+                connection, _ = silent.accept()
+                with connection:
+                    assert connection.recv(65536)
+                    assert end(waiting, signal.SIGINT) == (130, "", "")
+
+    def test_serve_loads_nothing_of_this(self) -> None:
+        asked = (
+            "import sys; from sandbox_sim.cli import main; import sandbox_sim.cli.serve;"
+            "main.get_command(main.make_context('x', ['serve']), 'serve');"
+            "print([name for name in sys.modules if name.startswith('sandbox_sim.cli.')])"
+        )
+        python = [command()[0], "-c", asked]
+        result = subprocess.run(  # noqa: S603 -- ourselves
+            python, capture_output=True, text=True, timeout=SOON, check=True
+        )
+
+        loaded = {"lazy", "serve", "configuration"}
+        assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
+
+
+def test_help_lists_every_command() -> None:
+    words = [line.split()[0] for line in in_process("--help").stdout.splitlines() if line.strip()]
+
+    names = (
+        "callbacks clock config doctor inbox ledger readyz requests reset serve sms transactions "
+        "trigger"
+    )
+    assert words[words.index("Commands:") + 1 :] == names.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("requests", "clear find list show wait"),
+        ("transactions", "find list settle show wait"),
+        ("callbacks", "find list resend show wait"),
+        ("sms", "find list show wait"),
+        ("ledger", "show topup"),
+        ("inbox", "clear show wait"),
+    ],
+)
+def test_help_of_a_group(words: str, names: str) -> None:
+    text = in_process(words, "--help").stdout
+
+    listed = text.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == names.split()
+    for name in names.split():
+        assert in_process(words, name, "-h").exit_code == 0

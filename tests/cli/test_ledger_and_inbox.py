@@ -1,0 +1,108 @@
+"""`sandbox-sim ledger show | topup` and `inbox show | wait | clear`."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.cli.asking import as_json, columns, control, on, printed
+from tests.conftest import Sandbox
+
+
+class TestLedger:
+    async def test_topup_and_what_it_left(self, sandbox: Sandbox) -> None:
+        lines = await printed(sandbox, "ledger", "topup", 59, 100)
+
+        assert lines == ["service 59 has 100 SMS units"]
+        assert await as_json(sandbox, "ledger", "topup", 59, 1) == {
+            "service_id": 59,
+            "sms_balance": 101,
+        }
+
+    async def test_postings_and_beneath_them_the_balances(self, sandbox: Sandbox) -> None:
+        await sandbox.sms()
+
+        head, *postings, _, names, balance = await printed(sandbox, "ledger", "show")
+
+        assert columns(head)[2:6] == ["service_id", "account", "amount", "reason"]
+        assert [columns(line)[4] for line in postings] == ["-1", "500"]
+        assert columns(names)[-1] == "agrees"
+        assert columns(balance) == ["55", "sms", "499", "499", "true"]
+
+    async def test_pages_and_filters(self, sandbox: Sandbox) -> None:
+        await sandbox.sms()
+        await sandbox.sms(service_id=56)
+
+        of_one = await printed(sandbox, "ledger", "show", "--service-id", 56, "--limit", 1)
+        after = await printed(sandbox, "ledger", "show", *of_one[2].removeprefix("more: ").split())
+        reason = await as_json(sandbox, "ledger", "show", "--where", "reason=charge")
+
+        assert columns(of_one[1])[2] == "56"
+        assert len(after) == 4
+        assert [each["service_id"] for each in reason["postings"]] == [56, 55]
+
+    async def test_json_is_that_of_the_control_api(self, sandbox: Sandbox) -> None:
+        await sandbox.sms()
+
+        result = await on(sandbox, "--json", "ledger", "show")
+
+        assert result.stdout == await control(sandbox, "ledger") + "\n"
+
+    async def test_where_nothing_moved(self, sandbox: Sandbox) -> None:
+        assert await printed(sandbox, "ledger", "show") == ["no postings"]
+
+    async def test_what_the_api_refuses(self, sandbox: Sandbox) -> None:
+        result = await on(sandbox, "ledger", "topup", 59, 0)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "units must be an integer from 1 to 1000000000\n"
+
+    @pytest.mark.parametrize("words", [("topup", "shop", 5), ("topup", 59), ("show", "59")])
+    async def test_wrong_usage(self, sandbox: Sandbox, words: tuple[object, ...]) -> None:
+        assert (await on(sandbox, "ledger", *words)).exit_code == 2
+
+
+class TestInbox:
+    async def test_what_came_newest_first(self, sandbox: Sandbox) -> None:
+        for name in ("T1", "T2"):
+            await sandbox.collect(transaction_id=name)
+            await sandbox.advance(seconds=1)
+
+        head, *lines = await printed(sandbox, "inbox", "show", "orders")
+
+        assert columns(head) == ["time", "method", "signature", "body"]
+        assert [columns(line)[1:3] for line in lines] == [["POST", "valid"]] * 2
+        bodies = [json.loads(columns(line)[3])["trans_ref"] for line in lines]
+        assert bodies == ["T2", "T1"]
+
+    async def test_json_is_that_of_the_control_api(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        result = await on(sandbox, "--json", "inbox", "show", "orders")
+
+        assert result.stdout == await control(sandbox, "inbox/orders/messages") + "\n"
+
+    async def test_wait_looks_inside_the_body(self, sandbox: Sandbox) -> None:
+        words = ("inbox", "wait", "orders", "--match", "json.trans_ref=T1", "--timeout", 15)
+        waiting = asyncio.create_task(on(sandbox, *words))
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        result = await waiting
+
+        assert result.exit_code == 0
+        assert '"trans_ref":"T1"' in result.stdout
+
+    async def test_wait_runs_out(self, sandbox: Sandbox) -> None:
+        result = await on(sandbox, "inbox", "wait", "orders", "--timeout", 0)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "0 of 1 came within 0 s\n"
+
+    async def test_clear(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(callback_url=sandbox.inbox_url("a%20b"))
+        await sandbox.advance(seconds=1)
+
+        assert await printed(sandbox, "inbox", "clear", "a b") == ["1 deleted"]
+        assert await printed(sandbox, "inbox", "show", "a b") == ["no deliveries"]

@@ -1,0 +1,293 @@
+"""`sandbox-sim requests | transactions | callbacks | sms` over real HTTP."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.cli.asking import as_json, columns, control, on, printed
+from tests.conftest import Sandbox, StartSandbox
+
+NOBODY = "http://127.0.0.1:9/callback"
+
+
+@pytest.fixture
+async def paid(sandbox: Sandbox) -> Sandbox:
+    """A gateway with two payments, of which one has its callback, a declined one, and two SMS."""
+    await sandbox.collect(transaction_id="T1")
+    await sandbox.sms()
+    await sandbox.bulk("0244000009", service_id=56)
+    await sandbox.advance(seconds=1)
+    await sandbox.collect(transaction_id="T2", service_id=56, amount=7)
+    await sandbox.collect(transaction_id="T3", customer_number="0244000009")
+    return sandbox
+
+
+class TestList:
+    @pytest.mark.parametrize("kind", ["requests", "transactions", "callbacks", "sms"])
+    async def test_json_is_that_of_the_control_api(self, paid: Sandbox, kind: str) -> None:
+        result = await on(paid, "--json", kind, "list", "--limit", 1, "--service-id", 55)
+
+        assert result.stdout == await control(paid, f"{kind}?limit=1&service_id=55") + "\n"
+
+    async def test_a_line_for_each_newest_first(self, paid: Sandbox) -> None:
+        head, *lines = await printed(paid, "transactions", "list")
+
+        assert columns(head)[:3] == ["time", "service", "transaction"]
+        assert [columns(line)[1:] for line in lines] == [
+            ["55", "T3", "collect", "10.5 GHS", "MTN", "0244000009", "001 failed"],
+            ["56", "T2", "collect", "7.0 GHS", "MTN", "0244000001", "002 pending"],
+            ["55", "T1", "collect", "10.5 GHS", "MTN", "0244000001", "000 successful"],
+        ]
+        assert len({line.index("collect") for line in lines}) == 1
+
+    @pytest.mark.parametrize(
+        ("words", "transactions"),
+        [
+            (("--service-id", 56), ["T2"]),
+            (("--status", "000"), ["T1"]),
+            (("--status", "failed"), ["T3"]),
+            (("--transaction-id", "T2"), ["T2"]),
+            (("--operation", "card"), []),
+            (("--where", "party=0244000009"), ["T3"]),
+            (("--where", "nw=MTN", "--where", "service_id=55"), ["T3", "T1"]),
+        ],
+    )
+    async def test_filters(
+        self, paid: Sandbox, words: tuple[object, ...], transactions: list[str]
+    ) -> None:
+        found = await as_json(paid, "transactions", "list", *words)
+
+        assert [each["transaction_id"] for each in found["transactions"]] == transactions
+
+    async def test_it_goes_on_after_the_last_one_of_a_page(self, paid: Sandbox) -> None:
+        *_, last = await printed(paid, "transactions", "list", "--limit", 2)
+        assert last.startswith("more: --after ")
+
+        lines = await printed(paid, "transactions", "list", *last.removeprefix("more: ").split())
+
+        assert [columns(line)[2] for line in lines[1:]] == ["T1"]
+
+    @pytest.mark.parametrize(
+        ("kind", "words"),
+        [("requests", "requests"), ("callbacks", "callbacks"), ("sms", "messages")],
+    )
+    async def test_where_there_is_none_it_says_so(
+        self, sandbox: Sandbox, kind: str, words: str
+    ) -> None:
+        assert await printed(sandbox, kind, "list") == [f"no {words}"]
+
+    async def test_a_request_has_its_code_its_rule_and_why(self, paid: Sandbox) -> None:
+        (_, line) = await printed(paid, "requests", "list", "--code", "015", "--status", 200)
+
+        assert columns(line)[2:-1] == ["55", "/make_payment", "T3", "200", "015", "sandbox.3"]
+
+    async def test_a_callback_has_what_its_last_attempt_came_to(self, paid: Sandbox) -> None:
+        (_, line) = await printed(paid, "callbacks", "list", "--status", "delivered")
+
+        attempts = ["1", "acknowledged with HTTP 200", paid.inbox_url("orders")]
+        assert columns(line)[2:] == ["55", "T1", "delivered", *attempts]
+
+    async def test_a_message_has_what_became_of_it(self, paid: Sandbox) -> None:
+        (_, line) = await printed(paid, "sms", "list", "--customer-number", "233244000009")
+
+        assert columns(line)[2:] == ["56", "233244000009", "REFUNDED", "1", "Shop", "Sale today"]
+
+    async def test_a_field_that_there_is_not_is_the_api_s_to_refuse(self, paid: Sandbox) -> None:
+        result = await on(paid, "sms", "list", "--where", "colour=red")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("'colour' is unknown")
+
+
+class TestShow:
+    async def test_a_transaction_with_its_timeline(self, paid: Sandbox) -> None:
+        lines = await printed(paid, "transactions", "show", 55, "T1")
+
+        assert [columns(line) for line in lines if "T1" in line] == [["transaction_id", "T1"]]
+        at = lines.index("timeline")
+        assert [columns(line)[0] for line in lines[at + 1 : at + 4]] == ["status", "002", "000"]
+
+    async def test_a_callback_with_its_attempts_and_verdicts(self, paid: Sandbox) -> None:
+        (found,) = (await as_json(paid, "callbacks", "list"))["callbacks"]
+
+        lines = await printed(paid, "callbacks", "show", found["id"])
+
+        attempt = columns(lines[lines.index("attempts") + 2])
+        assert (attempt[0], attempt[2]) == ("1", "200")
+        assert "acknowledged with HTTP 200" in attempt
+        assert '{"status": "received"}' in attempt
+        assert ["trans_status", "000/SUCCESS"] in [columns(line) for line in lines]
+
+    @pytest.mark.parametrize("kind", ["requests", "callbacks", "sms"])
+    async def test_json_is_that_of_the_control_api(self, paid: Sandbox, kind: str) -> None:
+        newest = (await as_json(paid, kind, "list"))[kind][0]
+        name = newest["processing_id" if kind == "sms" else "id"]
+
+        result = await on(paid, "--json", kind, "show", name)
+
+        assert result.stdout == await control(paid, f"{kind}/{name}") + "\n"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("transactions", "show", 55, "no/such"),
+            ("callbacks", "show", "no such"),
+            ("sms", "show", "../requests"),
+            ("requests", "show", "?"),
+            ("callbacks", "resend", "C?"),
+            ("transactions", "settle", 55, "T9", "001"),
+        ],
+    )
+    async def test_what_is_not_there(self, sandbox: Sandbox, words: tuple[object, ...]) -> None:
+        result = await on(sandbox, *words)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        name = words[3] if words[0] == "transactions" else words[2]
+        assert result.stderr == f"{words[0]} has no {name!r}, or has it no more\n"
+
+
+class TestFindAndWait:
+    @pytest.mark.parametrize(
+        ("words", "transactions"),
+        [
+            (("--match", "request.amount=7"), ["T2"]),
+            (("--match", "answer.response_code=202"), ["T2", "T1"]),
+            (("--match", "transaction_id=T1", "--service-id", 55), ["T1"]),
+            (("--match-json", '{"request.amount": 10.5, "code": "015"}'), ["T3"]),
+            (("--match-json", '{"request.amount": "7"}'), []),
+            (("--match", "operation=collect", "--limit", 1), ["T3"]),
+        ],
+    )
+    async def test_find_looks_inside(
+        self, paid: Sandbox, words: tuple[object, ...], transactions: list[str]
+    ) -> None:
+        found = await as_json(paid, "requests", "find", *words)
+
+        assert [each["transaction_id"] for each in found["requests"]] == transactions
+
+    async def test_find_says_that_there_may_be_more(self, paid: Sandbox) -> None:
+        lines = await printed(paid, "requests", "find", "--limit", 1)
+
+        assert lines[-1] == "more may match: --limit"
+
+    async def test_wait_returns_once_there_are_enough(self, sandbox: Sandbox) -> None:
+        match = ("--match", "body.trans_ref=T1", "--status", "delivered", "--timeout", 15)
+        waiting = asyncio.create_task(on(sandbox, "--json", "callbacks", "wait", *match))
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        result = await waiting
+
+        assert result.exit_code == 0
+        (found,) = json.loads(result.stdout)["callbacks"]
+        assert found["transaction_id"] == "T1"
+
+    @pytest.mark.parametrize("kind", ["requests", "callbacks", "sms"])
+    async def test_wait_runs_out_and_says_how_many_came(self, paid: Sandbox, kind: str) -> None:
+        words = ("--service-id", 55, "--count", 5, "--timeout", 0)
+
+        result = await on(paid, kind, "wait", *words)
+
+        came = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == f"{came} of 5 came within 0 s\n"
+
+    async def test_transactions_are_found_and_awaited_too(self, paid: Sandbox) -> None:
+        found = await printed(paid, "transactions", "find", "--match", "amount=7.0")
+        came = await printed(paid, "transactions", "wait", "--status", "failed", "--timeout", 0)
+
+        assert [columns(line)[2] for line in (found[1], came[1])] == ["T2", "T3"]
+
+    async def test_wait_prints_a_line_for_each(self, paid: Sandbox) -> None:
+        lines = await printed(paid, "sms", "wait", "--count", 2, "--timeout", 0)
+
+        assert [columns(line)[4] for line in lines[1:]] == ["REFUNDED", "SENT"]
+
+
+class TestByHand:
+    async def test_clear_of_one_service_and_of_all(self, paid: Sandbox) -> None:
+        assert await printed(paid, "requests", "clear", "--service-id", 56) == ["2 deleted"]
+        assert await printed(paid, "requests", "clear") == ["3 deleted"]
+
+    @pytest.mark.parametrize(
+        ("status", "becomes"),
+        [
+            ("000", "000 successful"),
+            ("001", "001 failed"),
+            ("cancelled", "003 cancelled"),
+        ],
+    )
+    async def test_settle(self, sandbox: Sandbox, status: str, becomes: str) -> None:
+        await sandbox.collect(transaction_id="a/b")
+
+        lines = await printed(sandbox, "transactions", "settle", 55, "a/b", status)
+
+        assert lines == [f"a/b is {becomes}"]
+        assert (await sandbox.status("a/b")).data["status"] == becomes[:3]
+
+    async def test_what_is_decided_is_not_settled_again(self, paid: Sandbox) -> None:
+        result = await on(paid, "transactions", "settle", 55, "T1", "failed")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "the transaction has status 000 and keeps it\n"
+
+    async def test_resend_to_another_receiver(self, paid: Sandbox) -> None:
+        (found,) = (await as_json(paid, "callbacks", "list"))["callbacks"]
+        url = paid.inbox_url("again")
+
+        lines = await printed(paid, "callbacks", "resend", found["id"], "--url", url)
+        await paid.advance(seconds=0)
+
+        assert lines == [f"{found['id']} goes to {url} once more"]
+        assert len(await paid.inbox("again")) == 1
+
+    async def test_resend_of_all_that_failed(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(settle_delay_ms=0, callback_attempts=1)
+        for number in range(3):
+            await sandbox.collect(transaction_id=f"T{number}", callback_url=NOBODY)
+        await sandbox.collect(transaction_id="T3", service_id=56, callback_url=NOBODY)
+        await sandbox.collect(transaction_id="good")
+        await sandbox.advance(seconds=1)
+        url = sandbox.inbox_url("again")
+
+        of_one = await printed(
+            sandbox, "callbacks", "resend", "--failed", "--service-id", 56, "--url", url
+        )
+        await sandbox.advance(seconds=0)
+        of_all = await as_json(sandbox, "callbacks", "resend", "--failed", "--url", url)
+        await sandbox.advance(seconds=0)
+
+        assert len(of_one) == 1
+        resent = [each["transaction_id"] for each in of_all["callbacks"]]
+        assert sorted(resent) == ["T0", "T1", "T2"]
+        assert len(await sandbox.inbox("again")) == 4
+        none = await printed(sandbox, "callbacks", "resend", "--failed")
+        assert none == ["no callbacks failed"]
+
+
+class TestWrongUsage:
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            ("transactions settle 55 T1 002", "002 is none of 000, 001, 003"),
+            ("transactions settle 55 T1 pending", "pending is none of"),
+            ("transactions settle 55 T1", "Missing argument"),
+            ("transactions list --limit 0", "0 is not in the range"),
+            ("transactions list --where nw", "nw is not of the form field=value"),
+            ("callbacks wait --match =5", "=5 is not of the form field=value"),
+            ("callbacks wait --match-json [1]", "must be a JSON object"),
+            ("callbacks wait --match-json {", "is no JSON"),
+            ("callbacks wait --timeout -1", "-1.0 is not in the range"),
+            ("callbacks resend", "give the ID of a callback, or --failed"),
+            ("callbacks resend C1 --failed", "give the ID of a callback, or --failed"),
+            ("callbacks resend C1 --service-id 55", "filters go with --failed"),
+            ("sms settle", "No such command 'settle'"),
+            ("sms list --colour red", "No such option"),
+        ],
+    )
+    async def test_exit_code_2(self, sandbox: Sandbox, words: str, says: str) -> None:
+        result = await on(sandbox, *words.split())
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert says in result.stderr

@@ -1,0 +1,58 @@
+"""`sandbox-sim clock show | advance` and `reset`."""
+
+import pytest
+
+from tests.cli.asking import as_json, columns, on, printed
+from tests.conftest import Sandbox
+
+DEAD = "http://127.0.0.1:9/nobody"
+
+
+async def test_five_minutes_bring_the_second_attempt(sandbox: Sandbox) -> None:
+    await sandbox.collect(callback_url=DEAD)
+
+    *ran, now = await printed(sandbox, "clock", "advance", "5m1s")
+
+    assert [columns(line)[1] for line in ran] == ["settle", "deliver", "deliver"]
+    assert now == "2026-01-01T09:05:01.000Z, 301 s from the machine's"
+    (callback,) = (await as_json(sandbox, "callbacks", "list"))["callbacks"]
+    assert len(callback["attempts"]) == 2
+
+
+async def test_the_time_that_it_is(sandbox: Sandbox) -> None:
+    assert await printed(sandbox, "clock", "show") == ["2026-01-01T09:00:00.000Z"]
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [("90", 90), ("0.8s", 0.8), ("800ms", 0.8), ("15m", 900), ("1h30m", 5400), ("1d", 86_400)],
+)
+async def test_durations(sandbox: Sandbox, duration: str, seconds: float) -> None:
+    answer = await as_json(sandbox, "clock", "advance", duration)
+
+    assert answer["shift_s"] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("duration", ["soon", "5 m", "-5m", "m", "5x", ""])
+async def test_what_is_no_duration(sandbox: Sandbox, duration: str) -> None:
+    result = await on(sandbox, "clock", "advance", "--", duration)
+
+    assert result.exit_code == 2
+    assert "5m" in result.stderr
+
+
+async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
+    for service_id in (55, 56, 57):
+        await sandbox.sms(service_id=service_id)
+
+    assert await printed(sandbox, "reset", "--service-id", 55) == ["service 55 begins anew"]
+    assert [await sandbox.sms_balance(each) for each in (55, 56)] == [500, 499]
+    assert await printed(sandbox, "reset") == ["all services begin anew"]
+    assert [await sandbox.sms_balance(each) for each in (56, 57)] == [500, 500]
+
+
+async def test_a_service_id_that_is_none(sandbox: Sandbox) -> None:
+    result = await on(sandbox, "reset", "--service-id", 0)
+
+    assert result.exit_code == 1
+    assert "service_id" in result.stderr

@@ -1,0 +1,224 @@
+"""`sandbox-sim trigger`: every operation, what it shows, and how it ends."""
+
+import asyncio
+import json
+import re
+
+import pytest
+
+from tests.cli.asking import control, on, printed
+from tests.conftest import Sandbox, StartSandbox
+
+PAYMENTS = ("collect", "card", "deposit", "payout", "bill", "airtime")
+MOBILE = ("collect", "deposit", "payout", "airtime", "bill")
+
+
+@pytest.fixture
+async def prompt(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway that settles at once, so that nothing has to be waited for."""
+    return await start_sandbox(settle_delay_ms=0)
+
+
+@pytest.mark.parametrize("operation", [*PAYMENTS, "sms", "bulk-sms"])
+async def test_every_operation_is_well_formed(prompt: Sandbox, operation: str) -> None:
+    result = await on(prompt, "--json", "trigger", operation, "--no-wait")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    document = json.loads(result.stdout)
+    assert document["accepted"]
+    request = json.loads(await control(prompt, "requests"))["requests"][0]
+    assert request["operation"] == operation
+    assert request["id"] == document["answer"]["request_id"]
+    assert (document["callback"], document["messages"], document["status"]) == (None,) * 3
+
+
+async def test_it_shows_the_request_the_answer_the_callback_and_the_status(
+    prompt: Sandbox,
+) -> None:
+    lines = await printed(prompt, "trigger", "collect", "--set", "transaction_id=1001")
+
+    inbox = f"{prompt.url}/_sandbox/inbox/trigger"
+    heads = [line for line in lines if not line.startswith("  ")]
+    assert heads == [
+        f"POST {prompt.url}/make_payment",
+        "HTTP 202, X-Sandbox-Rule: sandbox.3",
+        f"callback to {inbox}: acknowledged with HTTP 200",
+        "final status 000: Transaction Successful",
+    ]
+    assert "  transaction_id   1001" in lines
+    assert "  trans_status     000/SUCCESS" in lines
+    assert (await prompt.callback("trigger"))["trans_ref"] == "1001"
+
+
+async def test_the_whole_as_json(prompt: Sandbox) -> None:
+    result = await on(prompt, "--json", "trigger", "payout", "--service-id", 56)
+
+    document = json.loads(result.stdout)
+    body = document["request"]["body"]
+    assert re.fullmatch(r"TRIGGER-[0-9a-f]{8}", body["transaction_id"])
+    assert body["service_id"] == 56
+    assert document["request"]["url"] == f"{prompt.url}/make_payment"
+    assert document["answer"]["http_status"] == 202
+    assert document["answer"]["body"]["response_code"] == "202"
+    assert document["callback"]["state"] == "delivered"
+    assert document["status"]["status"] == "000"
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "status"),
+    [*((operation, "015", "001") for operation in MOBILE), ("card", "019", None)],
+)
+async def test_a_payment_that_fails(
+    prompt: Sandbox, operation: str, code: str, status: str | None
+) -> None:
+    result = await on(prompt, "--json", "trigger", operation, "--fail")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"rejected: {code} ")
+    document = json.loads(result.stdout)
+    assert not document["accepted"]
+    assert (document["status"] or {}).get("status") == status
+
+
+@pytest.mark.parametrize(("operation", "statuses"), [("sms", 1), ("bulk-sms", 2)])
+async def test_a_message_that_fails_is_accepted_and_refunded(
+    sandbox: Sandbox, operation: str, statuses: int
+) -> None:
+    triggered = asyncio.create_task(on(sandbox, "trigger", operation, "--fail"))
+    await control(sandbox, "sms/wait", {"count": statuses, "timeout_s": 15})
+    await sandbox.advance(seconds=1)
+
+    result = await triggered
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(re.findall("REFUNDED|SENT", result.stdout)) == statuses
+    assert "REFUNDED" in result.stdout
+
+
+async def test_messages_of_a_send_that_was_refused(prompt: Sandbox) -> None:
+    result = await on(prompt, "trigger", "sms", "--set", "sender_id=")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("rejected: 216 ")
+
+
+class TestFields:
+    async def sent(self, sandbox: Sandbox, *words: object) -> dict[str, object]:
+        result = await on(sandbox, "--json", "trigger", *words, "--no-wait")
+        body: dict[str, object] = json.loads(result.stdout)["request"]["body"]
+        return body
+
+    async def test_a_text_stays_text_and_a_number_a_number(self, prompt: Sandbox) -> None:
+        sets = ("amount=7", "reference=1001", "service_id=56", "landing_page=x=y", "extra=5")
+
+        body = await self.sent(prompt, "collect", *(f"--set={each}" for each in sets))
+
+        assert (body["amount"], body["reference"], body["service_id"]) == (7, "1001", 56)
+        assert (body["landing_page"], body["extra"]) == ("x=y", 5)
+
+    async def test_an_array(self, prompt: Sandbox) -> None:
+        body = await self.sent(prompt, "bulk-sms", "--set", 'recipients=["0244000003"]')
+
+        assert body["recipients"] == ["0244000003"]
+
+    async def test_a_wrong_type_can_be_sent(self, prompt: Sandbox) -> None:
+        result = await on(prompt, "trigger", "collect", "--set", 'service_id="55"')
+
+        assert result.exit_code == 1
+        assert "rejected: 400 Bad request: service_id must be an integer" in result.stderr
+
+    async def test_what_is_set_goes_before_fail(self, prompt: Sandbox) -> None:
+        words = ("collect", "--fail", "--set", "customer_number=0270000001")
+
+        assert (await self.sent(prompt, *words))["customer_number"] == "0270000001"
+
+    async def test_another_receiver(self, prompt: Sandbox) -> None:
+        url = prompt.inbox_url("mine")
+
+        result = await on(prompt, "trigger", "bill", "--callback-url", url)
+
+        assert result.exit_code == 0
+        assert len(await prompt.inbox("mine")) == 1
+
+
+class TestCredentials:
+    @pytest.fixture
+    async def shop(self, start_sandbox: StartSandbox) -> Sandbox:
+        credentials = [{"client_key": "shop", "secret_key": "s3same"}]
+        return await start_sandbox(settle_delay_ms=0, credentials=credentials)
+
+    async def test_by_option(self, shop: Sandbox) -> None:
+        keys = ("--client-key", "shop", "--secret-key", "s3same")
+
+        result = await on(shop, "trigger", "collect", *keys)
+
+        assert result.exit_code == 0
+        assert "s3same" not in result.output
+
+    async def test_by_environment(self, shop: Sandbox) -> None:
+        keys = {"SANDBOX_SIM_CLIENT_KEY": "shop", "SANDBOX_SIM_SECRET_KEY": "s3same"}
+
+        assert (await on(shop, "trigger", "collect", **keys)).exit_code == 0
+
+    async def test_wrong_ones(self, shop: Sandbox) -> None:
+        result = await on(shop, "trigger", "collect")
+
+        assert result.exit_code == 1
+        assert "HTTP 401" in result.stdout
+        assert result.stderr.startswith("rejected: 100 ")
+
+
+class TestWhatCannotBeSeen:
+    async def test_a_callback_that_stays_out(self, sandbox: Sandbox) -> None:
+        """The clock of this gateway stands still, so the payment stays pending."""
+        result = await on(sandbox, "trigger", "collect", "--timeout", 0)
+
+        assert result.exit_code == 0
+        assert "final status 002: Transaction Pending" in result.stdout
+        assert result.stderr == "no callback within 0 s\n"
+
+    async def test_a_receiver_that_is_down(self, prompt: Sandbox) -> None:
+        result = await on(prompt, "trigger", "collect", "--callback-url", "http://127.0.0.1:9/")
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "callback to http://127.0.0.1:9/: not acknowledged: " in result.stdout
+
+    async def test_an_older_payment_of_the_same_id(self, prompt: Sandbox) -> None:
+        words = ("trigger", "collect", "--set", "transaction_id=T1")
+        await printed(prompt, *words)
+
+        lines = await printed(prompt, *words, "--set", "amount=7")
+
+        assert lines[-2].split() == ["amount", "7"]
+
+    async def test_without_the_token(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(settle_delay_ms=0, control_token="s3same")
+
+        result = await on(sandbox, "trigger", "collect")
+
+        assert result.exit_code == 0
+        assert "HTTP 202" in result.stdout
+        assert result.stderr.startswith("what became of it cannot be seen: ")
+        assert "SANDBOX_SIM_TOKEN" in result.stderr
+
+    async def test_with_the_token(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(settle_delay_ms=0, control_token="s3same")
+
+        result = await on(sandbox, "--token", "s3same", "trigger", "collect")
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "acknowledged with HTTP 200" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("refund",),
+        (),
+        ("collect", "--set", "amount"),
+        ("collect", "--service-id", "0"),
+        ("collect", "--timeout", "601"),
+    ],
+)
+async def test_wrong_usage(sandbox: Sandbox, words: tuple[str, ...]) -> None:
+    assert (await on(sandbox, "trigger", *words)).exit_code == 2
