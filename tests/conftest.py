@@ -1,7 +1,7 @@
 """A gateway on a virtual clock, reached over a real socket, for every test that wants one."""
 
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
+from tests import postgres
 
 REQUEST_TIME = "2026-01-01 09:00"
 
@@ -176,6 +177,12 @@ class Sandbox:
         (message,) = await self.inbox(name)
         body: dict[str, Any] = message["json"]
         return body
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _postgres_is_left() -> Iterator[None]:
+    yield
+    postgres.leave()
 
 
 StartSandbox = Callable[..., Awaitable[Sandbox]]

@@ -98,10 +98,11 @@ class WatchedClock(VirtualClock):
 
 
 class FailingStore:
-    """A store whose next `failures` units of work fail before they begin."""
+    """A store whose next `failures` units of work raise `error` before they begin."""
 
     def __init__(self, store: Store) -> None:
         self.failures = 0
+        self.error: Exception = StoreError("the disk is full")
         self._store = store
 
     async def open(self) -> None:
@@ -113,7 +114,7 @@ class FailingStore:
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         if self.failures:
             self.failures -= 1
-            raise StoreError("the disk is full")
+            raise self.error
         return await self._store.run(work)
 
     def watch(self, notice: Callable[[], None]) -> None:

@@ -26,6 +26,7 @@ NAMED: Final = "SANDBOX_SIM_TEST_POSTGRES"
 REQUIRED: Final = "postgres" in os.environ.get("SANDBOX_SIM_REQUIRE", "")
 WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
+OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
 
 # Everything that a test left behind, whatever tables there are.
 _EMPTY: Final = """
@@ -134,9 +135,15 @@ def _made(name: str) -> str:
     return urlsplit(server)._replace(path=f"/{name}").geturl()
 
 
+def leave() -> None:
+    """Let a server that is not ours have no more of us."""
+    if os.environ.get(NAMED) and _made.cache_info().currsize:
+        outside(execute(server_url(), f'DROP DATABASE IF EXISTS "{OURS}" WITH (FORCE)'))
+
+
 def empty_database() -> str:
     """The URL of the database of this process, emptied."""
-    url = _made(f"sandbox_sim_{RUN}_{WORKER}")
+    url = _made(OURS)
     outside(execute(url, _EMPTY))
     return url
 

@@ -15,7 +15,15 @@ from typing import Final
 
 from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.gateway.ports import STORE_PAUSE_S, CallbackSender, Clock, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import (
+    STORE_PAUSE_S,
+    CallbackSender,
+    Clock,
+    JobLost,
+    Store,
+    StoreError,
+    Unit,
+)
 
 PER_RECEIVER: Final = 32
 IN_ALL: Final = 256
@@ -135,6 +143,8 @@ class Deliveries:
                 job, callback = lane.queue.popleft()
                 try:
                     await self._deliver(job, callback)
+                except JobLost as lost:
+                    log.warning("an attempt at callback %s is not recorded: %s", callback.id, lost)
                 except Exception:
                     log.exception("a callback could not be recorded: %s", callback.id)
         finally:

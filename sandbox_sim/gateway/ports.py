@@ -160,7 +160,7 @@ class Unit(Protocol):
         ...
 
     async def finish(self, job: Job) -> None:
-        """A claimed job is done."""
+        """A claimed job is done; `JobLost` where another server took it over."""
         ...
 
     async def next_due(self) -> datetime | None:
@@ -245,6 +245,10 @@ STORE_PAUSE_S: Final = 1.0
 
 class StoreError(Exception):
     """The state cannot be opened, read or saved; the text says why. Nothing was half done."""
+
+
+class JobLost(Exception):
+    """A claimed job is ours no more: another server does it, or it was done already."""
 
 
 class Store(Protocol):

@@ -7,6 +7,7 @@ import pytest
 
 from sandbox_sim.domain.callbacks import Answer, Delivery
 from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.ports import JobLost
 from tests.fakes import BROKEN, OK, SILENT
 from tests.gateway.conftest import SCHEDULE, Works, to
 from tests.records import NOW, after, callback
@@ -268,3 +269,17 @@ class TestAnswerGate:
 
         assert told == ["2", "1"]
         assert not gate.holds("1")
+
+
+async def test_an_attempt_that_another_server_took_over_is_a_line_in_the_log(
+    works: Works, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def lost() -> None:
+        works.store.failures, works.store.error = 1, JobLost("job 1 was taken over")
+
+    await works.notify(callback("C1"))
+    works.sender.on_post = lost
+    await works.jobs.settle()
+
+    assert "an attempt at callback C1 is not recorded: job 1 was taken over" in caplog.text
+    assert "Traceback" not in caplog.text

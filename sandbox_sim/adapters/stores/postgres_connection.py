@@ -43,8 +43,11 @@ _OPTIONS: Final[dict[str, Any]] = {
 
 
 async def connect(url: str) -> Connection:
-    """A connection of our own; raises one of `BROKEN`."""
-    return await asyncpg.connect(url, **_OPTIONS)
+    """A connection of our own; raises one of `BROKEN`.
+
+    To wait, give up and connect again takes less time than a lease lasts.
+    """
+    return await asyncpg.connect(url, **{**_OPTIONS, "command_timeout": PATIENCE_S})
 
 
 async def open_pool(url: str) -> Pool:

@@ -39,10 +39,10 @@ WHERE number = ANY($1::bigint[]) AND lease_until > 0 AND lease_until < {NOW} + $
 # it was taken, and so that to free it twice does no harm.
 _FREE: Final = """
 WITH freed AS (
-    DELETE FROM jobs WHERE {which} RETURNING due_at, kind, service_id, subject
+    DELETE FROM jobs WHERE {which} RETURNING due_at, number, kind, service_id, subject
 )
 INSERT INTO jobs (due_at, kind, service_id, subject)
-SELECT due_at, kind, service_id, subject FROM freed ORDER BY due_at RETURNING due_at
+SELECT due_at, kind, service_id, subject FROM freed ORDER BY due_at, number RETURNING due_at
 """
 _FREE_THE_DEAD: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
 _FREE_OURS: Final = _FREE.format(which="number = ANY($1::bigint[])")
@@ -133,9 +133,15 @@ class Line:
                 await self._serve(connection)
             except BROKEN as error:
                 log.warning("the connection to the other servers broke: %s", in_words(error))
-            self.name, self._connection = 0, None
-            connection.terminate()
+            except Exception:  # a fault of ours; without this line our jobs would be taken from us
+                log.exception("the connection to the other servers is made anew")
+            self._hang_up()
             connection = await self._listening_again()
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
+        self.name, self._connection = 0, None
 
     async def _serve(self, connection: Connection) -> None:
         """Say what is to be said as it comes, and everything else at each beat, until it ends."""
@@ -210,6 +216,7 @@ class Line:
                 shift = await connection.fetchval(_SHIFT)
             except BROKEN as error:
                 log.warning("Postgres is away, trying again: %s", in_words(error))
+                self._hang_up()
                 continue
             log.warning("Postgres is back")
             self._told = None

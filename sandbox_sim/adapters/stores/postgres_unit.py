@@ -12,7 +12,7 @@ from sandbox_sim.adapters.stores.rows import Row, micros
 from sandbox_sim.adapters.stores.sql import SqlUnit
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.ports import Clock, StoreError
+from sandbox_sim.gateway.ports import Clock, JobLost, StoreError
 
 # A job that falls due this soon might be done elsewhere before the answer is written (D16).
 _SOON: Final = timedelta(milliseconds=500)
@@ -26,10 +26,6 @@ _NEXT_BLOCK: Final = (
 _MICROSECOND: Final = timedelta(microseconds=1)
 # Forgetting may take longer than any request would wait, in seconds.
 _FORGETTING_S: Final = 300.0
-
-
-class JobLost(Exception):
-    """A claimed job is ours no more: another server took it over, or it was done already."""
 
 
 class PostgresUnit(SqlUnit):
@@ -173,6 +169,7 @@ def _numbered(statement: str) -> str:
 
 
 def _lock_number(key: tuple[object, ...]) -> int:
-    """What an advisory lock is named by: a number of 64 bits."""
-    digest = blake2b(repr(key).encode(), digest_size=8, person=b"sandbox_sim")
+    """What an advisory lock is named by: a number of 64 bits, the same on every server."""
+    text = "\n".join(map(str, key)).encode("utf-8", "surrogatepass")
+    digest = blake2b(text, digest_size=8, person=b"sandbox_sim")
     return int.from_bytes(digest.digest(), "big", signed=True)

@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.ports import Store, StoreError, Unit
+from sandbox_sim.gateway.ports import JobLost, Store, StoreError, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
 from tests.proxy import Proxy, proxy
@@ -186,8 +186,6 @@ class TestTheCommitGetsLost:
 
     async def test_an_attempt_is_recorded_once(self, far: "PostgresStore", way: Proxy) -> None:
         """Trying again, as deliveries do, would add a second retry."""
-        from sandbox_sim.adapters.stores.postgres_unit import JobLost  # noqa: PLC0415
-
         await far.run(lambda unit: unit.add_job(job()))
         (held,) = await claim(far)
 

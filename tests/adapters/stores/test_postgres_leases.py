@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
 from tests.records import SERVICE, after, job, posting
@@ -94,8 +94,6 @@ async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
 async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
     open_postgres: OpenPostgres,
 ) -> None:
-    from sandbox_sim.adapters.stores.postgres_unit import JobLost  # noqa: PLC0415
-
     holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)

@@ -1,0 +1,100 @@
+"""docs/scaling.md is true: its constants are those of the code, its settings and files exist."""
+
+import importlib
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.outcomes import Sandbox
+from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.payments import Payments
+from tests import postgres
+from tests.adapters.stores.conftest import eventually
+from tests.records import transaction
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "scaling.md").read_text("utf-8")
+COMPOSE = (DOCS / "compose.postgres.yaml").read_text("utf-8")
+CONSTANTS = re.findall(r"^\| .+? \| (\d+)( s)? \| `([\w.]+)` \|$", PAGE, re.MULTILINE)
+CLIENT = Client("sandbox_key", "sandbox_secret")
+
+
+@pytest.mark.parametrize(("value", "unit", "name"), CONSTANTS, ids=lambda value: str(value)[-20:])
+def test_a_constant_is_that_of_the_code(value: str, unit: str, name: str) -> None:
+    postgres.server_url()  # some of the modules need asyncpg
+    module, _, constant = name.rpartition(".")
+    found: Any = getattr(importlib.import_module(module), constant)
+
+    seconds = found.total_seconds() if isinstance(found, timedelta) else found
+    assert seconds == int(value)
+
+
+def test_all_constants_were_found() -> None:
+    assert len(CONSTANTS) == 6
+
+
+@pytest.mark.parametrize("text", [PAGE, COMPOSE], ids=["page", "compose"])
+def test_the_settings_exist(text: str) -> None:
+    named = {name.lower() for name in re.findall(r"SANDBOX_SIM_([A-Z_]+)", text)}
+
+    assert named
+    assert named <= set(Settings.model_fields)
+
+
+def test_what_is_linked_is_there() -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", PAGE)
+
+    assert links
+    assert [link for link in links if not (DOCS / link).exists()] == []
+
+
+async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = postgres.empty_database()
+    from asyncpg.connection import Connection  # noqa: PLC0415
+
+    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+
+    clock = VirtualClock()
+    store = PostgresStore(url, clock)
+    payments = Payments(
+        *(store, clock, RandomIds(), Accounts(), AnswerGate()),
+        sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),
+        settle_delay=timedelta(seconds=1),
+        auto_complete=timedelta(seconds=3),
+    )
+    asked: list[str] = []
+
+    def noted(method: str) -> None:
+        original = getattr(Connection, method)
+
+        async def call(self: object, query: str, *values: Any, **options: Any) -> Any:
+            if self is not store._line._connection:
+                asked.append(query.split(maxsplit=1)[0])
+            return await original(self, query, *values, **options)
+
+        monkeypatch.setattr(Connection, method, call)
+
+    await store.open()
+    try:
+        await eventually(lambda: store._tidying is not None and store._tidying.done())
+        for method in ("execute", "executemany", "fetch"):
+            noted(method)
+        reply = await payments.submit(transaction().payment, CLIENT, lambda: "http://127.0.0.1")
+    finally:
+        monkeypatch.undo()
+        await store.close()
+
+    assert reply.code == "202"
+    assert "for five round trips" in " ".join(PAGE.split())
+    assert asked == ["BEGIN;", "SELECT", "INSERT", "INSERT", "COMMIT"]
