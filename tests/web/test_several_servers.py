@@ -77,10 +77,7 @@ async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
 
     await one.advance(minutes=20)
 
-    async def follows() -> bool:
-        return other.gateway.clock.now() == one.gateway.clock.now()
-
-    await eventually(follows)
+    assert other.gateway.clock.now() == one.gateway.clock.now()
     assert (await other.status()).code == "027"
     assert len(await one.inbox()) == 1
 

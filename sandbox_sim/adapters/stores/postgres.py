@@ -153,12 +153,16 @@ class PostgresStore:
                 tries=tries,
             )
             result = await work(unit)
+            if unit.told:
+                self._line.expect(unit.told)
             await unit.commit()
         except BaseException as error:
             await _undo(connection, error)
             raise
         else:
             self._committed(unit)
+            if unit.told:
+                await self._line.followed()
             return result
         finally:
             with contextlib.suppress(*BROKEN):

@@ -12,6 +12,8 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
 # Where our tables are, so that they meet nobody else's.
 SCHEMA: Final = "sandbox_sim"
+# What the sessions are called that hear of the other servers.
+LINE_NAME: Final = f"{SCHEMA} line"
 # What is raised when Postgres is away, restarts, does not answer, or cannot do what we ask.
 BROKEN: Final = (
     asyncpg.PostgresError,
@@ -47,7 +49,9 @@ async def connect(url: str) -> Connection:
 
     To wait, give up and connect again takes less time than a lease lasts.
     """
-    return await asyncpg.connect(url, **{**_OPTIONS, "command_timeout": PATIENCE_S})
+    session = {**_OPTIONS["server_settings"], "application_name": LINE_NAME}
+    options = {"command_timeout": PATIENCE_S, "server_settings": session}
+    return await asyncpg.connect(url, **{**_OPTIONS, **options})
 
 
 async def open_pool(url: str) -> Pool:

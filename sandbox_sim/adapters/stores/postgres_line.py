@@ -7,7 +7,8 @@ that died. A notification that was lost is made up for by that beat.
 Of a job it is told here, after the commit, and not in the transaction that added it: Postgres lets
 only one transaction that notifies commit at a time, in all of its databases, and a store that
 writes thousands of jobs would stand in that queue with each of them. The clock is moved seldom, and
-its notifications must come in the order of the commits, so they are part of the transaction.
+its notifications must come in the order of the commits, so they are part of the transaction; and
+whoever moved it waits until the others say that they followed.
 """
 
 import asyncio
@@ -23,9 +24,12 @@ from sandbox_sim.gateway.ports import Clock
 
 JOBS: Final = "sandbox_sim_jobs"
 CLOCK: Final = "sandbox_sim_clock"
+FOLLOWED: Final = "sandbox_sim_followed"
 # Between two tries to reach Postgres again, and for what is said before we leave, in seconds.
 _PAUSE_S: Final = 1.0
 _LAST_WORDS_S: Final = 1.0
+# How long whoever moved the clock waits for the others to follow.
+_FOLLOWING_S: Final = 1.0
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -85,6 +89,10 @@ class Line:
         # What is to be said next, and the due time that was said last.
         self._due: datetime | None = None
         self._freed: list[int] = []
+        self._leaders: list[int] = []
+        # Who has yet to follow our moving of the clock.
+        self._followers: set[int] = set()
+        self._all_followed = asyncio.Event()
         self._told: datetime | None = None
 
     async def open(self) -> None:
@@ -126,6 +134,17 @@ class Line:
         self._freed.append(number)
         self._wake.set()
 
+    def expect(self, followers: set[int]) -> None:
+        """These servers are about to hear that we moved the clock."""
+        self._followers = followers if self.name else set()
+        self._all_followed.clear()
+
+    async def followed(self) -> None:
+        """Return when all of them have moved theirs, or have had the time."""
+        until = self._clock.monotonic() + _FOLLOWING_S
+        while self._followers and (left := until - self._clock.monotonic()) > 0:
+            await self._clock.wait_at_most(self._all_followed, left)
+
     async def _live(self, connection: Connection) -> None:
         """Serve one connection after another."""
         while True:
@@ -158,6 +177,8 @@ class Line:
             numbers = list(self._freed)
             await self._free(connection, numbers)
             del self._freed[: len(numbers)]
+        while self._leaders:
+            await connection.execute(_NOTIFY, FOLLOWED, str(self._leaders.pop()))
         if self._due is not None:
             self._told, self._due = self._due, None
             await connection.execute(_NOTIFY, JOBS, str(micros(self._told)))
@@ -175,9 +196,16 @@ class Line:
         """A notification came. What we said ourselves we know."""
         words = [int(word) for word in str(payload).split()]
         if channel == CLOCK:
-            name, shift = words
-            if name != self.name:
+            leader, shift = words
+            if leader != self.name:
                 self._on_shift(shift * _MICROSECOND)
+                self._leaders.append(leader)
+                self._wake.set()
+        elif channel == FOLLOWED:
+            if words == [self.name]:
+                self._followers.discard(sender)
+                if not self._followers:
+                    self._all_followed.set()
         elif sender != self.name:
             self._on_job(moment(words[0]))
 
@@ -198,8 +226,8 @@ class Line:
         connection = await self._connect()
         try:
             connection.add_termination_listener(self._woken)
-            await connection.add_listener(JOBS, self._hear)
-            await connection.add_listener(CLOCK, self._hear)
+            for channel in (JOBS, CLOCK, FOLLOWED):
+                await connection.add_listener(channel, self._hear)
         except BaseException:
             connection.terminate()
             raise

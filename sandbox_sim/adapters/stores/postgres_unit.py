@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import Final, cast
 
-from sandbox_sim.adapters.stores.postgres_connection import Borrowed
+from sandbox_sim.adapters.stores.postgres_connection import LINE_NAME, Borrowed
 from sandbox_sim.adapters.stores.postgres_line import CLOCK, NOW
 from sandbox_sim.adapters.stores.rows import Row, micros
 from sandbox_sim.adapters.stores.sql import SqlUnit
@@ -23,13 +23,17 @@ _ADD_HELD_JOB: Final = (
 _NEXT_BLOCK: Final = (
     "UPDATE gateway SET network_blocks = network_blocks + 1 RETURNING network_blocks - 1"
 )
+_OTHERS: Final = (
+    "SELECT pid FROM pg_stat_activity "
+    "WHERE datname = current_database() AND application_name = ? AND pid <> ?"
+)
 _MICROSECOND: Final = timedelta(microseconds=1)
 # Forgetting may take longer than any request would wait, in seconds.
 _FORGETTING_S: Final = 300.0
 
 
 class PostgresUnit(SqlUnit):
-    """What it did is of use only when it is committed.
+    """What it did is of use only when it is committed; `told` are the servers that follow then.
 
     gate: holds transactions whose answer is not written. claims: the jobs of this server by number.
     name: of this server on the line. tries: how often the same work was tried before.
@@ -54,6 +58,7 @@ class PostgresUnit(SqlUnit):
         self.finished: set[int] = set()
         self.held: dict[str, int] = {}
         self.shift: timedelta | None = None
+        self.told: set[int] = set()
         self.wrote = False
         self._connection = connection
         self._gate = gate
@@ -144,6 +149,7 @@ class PostgresUnit(SqlUnit):
         told = shift // _MICROSECOND
         await self._rows("UPDATE gateway SET shift_told = ?", told)
         await self._rows("SELECT pg_notify(?, ?)", CLOCK, f"{self._name} {told}")
+        self.told = {pid for (pid,) in await self._rows(_OTHERS, LINE_NAME, self._name)}
 
     async def forget(self, now: datetime) -> None:
         """One server at a time does it for all."""

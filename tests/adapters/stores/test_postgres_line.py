@@ -1,7 +1,10 @@
 """What servers on one Postgres hear of one another: jobs, and the clock."""
 
 from datetime import datetime, timedelta
+from operator import methodcaller
 from typing import TYPE_CHECKING
+
+import pytest
 
 from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.gateway.ports import Store
@@ -109,8 +112,37 @@ class TestClock:
             here.move_to(after(minutes=minutes))
             await one.run(lambda unit: unit.save_clock_shift(here.shift))
 
-            await eventually(lambda minutes=minutes: there.now() == after(minutes=minutes))  # type: ignore[misc]
-            assert here.now() == after(minutes=minutes)
+            assert here.now() == there.now() == after(minutes=minutes)
+
+    async def test_all_have_followed_when_the_unit_returns(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        """So that whoever moved it at one server may ask any other at once."""
+        clocks = [VirtualClock() for _ in range(4)]
+        stores = [await open_postgres(clock=clock) for clock in clocks]
+        for place, minutes in enumerate((3, 8, 20, 21)):
+            moving = clocks[place]
+            moving.move_to(after(minutes=minutes))
+            await stores[place].run(methodcaller("save_clock_shift", moving.shift))
+
+            assert {clock.now() for clock in clocks} == {after(minutes=minutes)}
+
+    async def test_one_that_does_not_follow_is_not_waited_for_long(
+        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
+
+        monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
+        here, there = VirtualClock(), VirtualClock()
+        one, other = await open_postgres(clock=here), await open_postgres(clock=there)
+        task = other._line._task
+        assert task is not None
+        task.cancel()  # it hears, and says nothing
+
+        here.move_to(after(minutes=5))
+        await one.run(lambda unit: unit.save_clock_shift(here.shift))
+
+        assert await one.run(lambda unit: unit.clock_shift()) == FIVE_MINUTES
 
     async def test_on_the_way_nobody_follows(self, open_postgres: OpenPostgres) -> None:
         """`Jobs.advance` keeps first where it goes, and stops at each due time on the way."""
@@ -160,5 +192,4 @@ class TestClock:
         here.move_to(here.now() + FIVE_MINUTES)
         await one.run(lambda unit: unit.save_clock_shift(here.shift))
 
-        await eventually(lambda: there.shift > timedelta())
         assert abs(here.shift - there.shift) < timedelta(seconds=1)

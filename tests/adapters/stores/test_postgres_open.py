@@ -129,7 +129,7 @@ async def test_after_a_failure_nothing_is_left_open(open_postgres: OpenPostgres,
         await complaint(open_postgres, url)
         sessions = await postgres.execute(
             url,
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sandbox_sim' "
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sandbox_sim%' "
             "AND datname = current_database()",
         )
     finally:
