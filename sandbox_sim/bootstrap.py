@@ -13,8 +13,8 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.stores.address import is_postgres, masked
 from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import Schedule
 from sandbox_sim.domain.jobs import JobKind

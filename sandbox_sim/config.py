@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from sandbox_sim.adapters.stores import address
+from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
@@ -86,6 +86,20 @@ def _callback_host(value: str) -> str:
     return value
 
 
+def _store(value: str) -> str:
+    if is_postgres(value) or value == "memory:":
+        return value
+    if not value.startswith("sqlite:"):
+        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL")
+    try:
+        Path(value.removeprefix("sqlite:")).expanduser()
+    except RuntimeError:
+        raise ValueError("must be a path whose home folder, after ~, is known") from None
+    return value
+
+
 def _card(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise ValueError("must be a card number of 12 to 19 digits")
@@ -132,7 +146,7 @@ class Settings(BaseModel):
     public_url: Annotated[str | None, AfterValidator(_public_url)] = Field(
         None, description="Address of our own in redirect_url; by default the address served."
     )
-    store: Annotated[str, AfterValidator(address.checked)] = Field(
+    store: Annotated[str, AfterValidator(_store)] = Field(
         "sqlite:",
         description="Where the state lives: sqlite:PATH (sqlite: alone is a file in your state "
         "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
@@ -242,7 +256,7 @@ class Settings(BaseModel):
 
     @field_serializer("store", when_used="json")
     def _shown_store(self, store: str) -> str:
-        return address.masked(store)
+        return masked(store)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
@@ -254,7 +268,7 @@ class Settings(BaseModel):
                 f"control_token: must be set because host {self.host} is not loopback, "
                 "so others could steer the sandbox"
             )
-        if self.workers > 1 and not address.is_postgres(self.store):
+        if self.workers > 1 and not is_postgres(self.store):
             needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
             raise ValueError(f"workers: {self.workers} {needed}; store is {self.store}")
         return self
@@ -279,9 +293,7 @@ class Settings(BaseModel):
         """Where the state lives, for people."""
         if self.store == "memory:":
             return "in memory, gone when the server stops"
-        return (
-            address.masked(self.store) if address.is_postgres(self.store) else str(self.sqlite_path)
-        )
+        return masked(self.store) if is_postgres(self.store) else str(self.sqlite_path)
 
     @property
     def token(self) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.stores.address import masked
+from sandbox_sim.adapters.stores.postgres_url import masked
 from tests import postgres
 from tests.cli.processes import SOON, end, ended, first_line, running
 from tests.cli.test_serve import in_process

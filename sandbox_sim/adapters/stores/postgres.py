@@ -17,7 +17,6 @@ from typing import Final, TypeVar
 
 import asyncpg
 
-from sandbox_sim.adapters.stores.address import masked
 from sandbox_sim.adapters.stores.postgres_connection import (
     BROKEN,
     PATIENCE_S,
@@ -30,6 +29,7 @@ from sandbox_sim.adapters.stores.postgres_connection import (
 from sandbox_sim.adapters.stores.postgres_line import Line
 from sandbox_sim.adapters.stores.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
+from sandbox_sim.adapters.stores.postgres_url import masked
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.ports import Clock, StoreError, Unit
 

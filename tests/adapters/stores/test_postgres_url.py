@@ -1,8 +1,8 @@
-"""The setting `store`: what it names, and how it may be shown."""
+"""The address of a Postgres store as it may be shown."""
 
 import pytest
 
-from sandbox_sim.adapters.stores.address import is_postgres, masked
+from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 
 
 @pytest.mark.parametrize(
