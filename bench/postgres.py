@@ -58,7 +58,9 @@ def request_path(dsn: str, processes: int, rounds: int, seconds: float) -> None:
     ):
         for port in (ours_port, bare_port):
             asyncio.run(
-                load.run(f"http://127.0.0.1:{port}", collections(NOWHERE, "warm"), count=1000)
+                load.run(
+                    f"http://127.0.0.1:{port}", collections(NOWHERE, f"warm{processes}"), count=1000
+                )
             )
         noun = "process" if processes == 1 else "processes"
         print(f"request path, make_payment on Postgres, {processes} {noun}")

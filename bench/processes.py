@@ -45,6 +45,7 @@ def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subproc
     process = subprocess.Popen(
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # a line for each callback, which is written and not read
         text=True,
         preexec_fn=None if core is None else lambda: pin(core),
     )

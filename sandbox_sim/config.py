@@ -10,11 +10,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast
-from urllib.parse import urlsplit
+from typing import Any, Final, Literal, cast
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -25,7 +23,18 @@ from pydantic import (
 )
 
 from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
-from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
+from sandbox_sim.config_values import (
+    AllowedHost,
+    BasePath,
+    CallbackHost,
+    CardNumber,
+    LocalNumber,
+    Prefix,
+    PublicUrl,
+    StoreName,
+    host_in,
+)
+from sandbox_sim.domain.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
@@ -39,71 +48,6 @@ A_DAY_MS: Final = A_DAY_S * 1000
 
 class ConfigError(Exception):
     """A setting is wrong; the text names it, where it came from, and what it takes."""
-
-
-def _prefix(value: str) -> str:
-    if not value.isascii() or not value.isdigit() or len(value) > 10 or value[0] != "0":
-        raise ValueError("must be the first digits of a local number, such as 0244")
-    return value
-
-
-def _local_number(value: str) -> str:
-    if not value.isascii() or not value.isdigit() or len(value) != 10:
-        raise ValueError("must be a local number of ten digits")
-    return value
-
-
-def _base_path(value: str) -> str:
-    path = "/" + value.strip("/") if value.strip("/") else ""
-    if any(char in path for char in "{}?# "):
-        raise ValueError("must be a path such as /gateway/v1")
-    return path
-
-
-def _public_url(value: str | None) -> str | None:
-    if value is None:
-        return None
-    try:
-        if urlsplit(value).scheme in {"http", "https"} and _host_in(value):
-            return value.rstrip("/")
-    except ValueError:
-        pass
-    raise ValueError("must be an address such as https://gateway.example")
-
-
-def _host_in(url: str) -> Host:
-    """The host of an address of ours as browsers write it, or `ValueError`."""
-    return pattern_of((urlsplit(url).hostname or "").encode("idna").decode())
-
-
-def _allowed_host(value: str) -> str:
-    pattern_of(value)
-    return value
-
-
-def _callback_host(value: str) -> str:
-    entry_of(value)
-    return value
-
-
-def _store(value: str) -> str:
-    if is_postgres(value) or value == "memory:":
-        return value
-    if not value.startswith("sqlite:"):
-        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
-    if "\x00" in value:
-        raise ValueError("must not hold a NUL")
-    try:
-        Path(value.removeprefix("sqlite:")).expanduser()
-    except RuntimeError:
-        raise ValueError("must be a path whose home folder, after ~, is known") from None
-    return value
-
-
-def _card(value: str) -> str:
-    if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
-        raise ValueError("must be a card number of 12 to 19 digits")
-    return value
 
 
 class Credentials(BaseModel):
@@ -140,13 +84,13 @@ class Settings(BaseModel):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8233, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
-    base_path: Annotated[str, AfterValidator(_base_path)] = Field(
+    base_path: BasePath = Field(
         "", description="Every path also works under this prefix, such as /gateway/v1."
     )
-    public_url: Annotated[str | None, AfterValidator(_public_url)] = Field(
+    public_url: PublicUrl = Field(
         None, description="Address of our own in redirect_url; by default the address served."
     )
-    store: Annotated[str, AfterValidator(_store)] = Field(
+    store: StoreName = Field(
         "sqlite:",
         description="Where the state lives: sqlite:PATH (sqlite: alone is a file in your state "
         "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
@@ -168,7 +112,7 @@ class Settings(BaseModel):
     control_token: SecretStr | None = Field(
         None, description="Bearer token of the control API; required unless host is loopback."
     )
-    allowed_hosts: list[Annotated[str, AfterValidator(_allowed_host)]] = Field(
+    allowed_hosts: list[AllowedHost] = Field(
         [],
         description="More names that the control API may be asked by, and whose pages may use it, "
         "such as gateway.example, *.example or localhost:3000.",
@@ -184,10 +128,10 @@ class Settings(BaseModel):
     )
     rate_limit_burst: int = Field(20, ge=1, description="Requests at once under the rate limit.")
 
-    allowed_prefixes: list[Annotated[str, AfterValidator(_prefix)]] = Field(
+    allowed_prefixes: list[Prefix] = Field(
         ["0244", "0200", "0270"], min_length=1, description="Local prefixes of the allowlist."
     )
-    allowed_numbers: list[Annotated[str, AfterValidator(_local_number)]] = Field(
+    allowed_numbers: list[LocalNumber] = Field(
         [], description="If given, only these local numbers, and only under the prefixes."
     )
     match_network: bool = Field(
@@ -202,7 +146,7 @@ class Settings(BaseModel):
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
     )
-    test_cards: dict[Annotated[str, AfterValidator(_card)], Brand] = Field(
+    test_cards: dict[CardNumber, Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
     )
     sandbox_card_entry: bool = Field(
@@ -242,9 +186,7 @@ class Settings(BaseModel):
     callback_timeout_s: float = Field(
         30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
     )
-    callback_hosts: dict[
-        Literal["allow", "deny"], list[Annotated[str, AfterValidator(_callback_host)]]
-    ] = Field(
+    callback_hosts: dict[Literal["allow", "deny"], list[CallbackHost]] = Field(
         {"allow": [], "deny": []},
         description="Where callbacks may go: host names, globs, addresses and ranges such as "
         "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
@@ -302,7 +244,7 @@ class Settings(BaseModel):
 
     def listed_hosts(self) -> list[Host]:
         """The hosts of `allowed_hosts` and of `public_url`."""
-        public = [_host_in(self.public_url)] if self.public_url else []
+        public = [host_in(self.public_url)] if self.public_url else []
         return [*map(pattern_of, self.allowed_hosts), *public]
 
     def receivers(self) -> CallbackHosts:

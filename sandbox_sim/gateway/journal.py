@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
@@ -12,6 +13,8 @@ log = logging.getLogger("sandbox_sim.journal")
 
 # Entries of so much real time are saved together; so many a crash may take with it.
 TOGETHER_S: Final = 0.05
+# And so many at once, so that no answer waits long behind them.
+IN_ONE_UNIT: Final = 50
 
 
 class Journal:
@@ -41,9 +44,11 @@ class Journal:
         async with self._saving:
             self._any.clear()
             entries, self._noted = self._noted[-KEPT_REQUESTS:], []
-            if not entries:
-                return
-            try:
-                await self._store.run(lambda unit: unit.add_entries(entries))
-            except StoreError as error:
-                log.error("%d requests are not in the journal: %s", len(entries), error)  # noqa: TRY400
+            for first in range(0, len(entries), IN_ONE_UNIT):
+                await self._save(entries[first : first + IN_ONE_UNIT])
+
+    async def _save(self, entries: Sequence[Entry]) -> None:
+        try:
+            await self._store.run(lambda unit: unit.add_entries(entries))
+        except StoreError as error:
+            log.error("%d requests are not in the journal: %s", len(entries), error)  # noqa: TRY400

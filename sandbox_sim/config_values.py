@@ -1,0 +1,86 @@
+"""The shapes of values that settings take, each with a sentence for one that is wrong."""
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from sandbox_sim.adapters.stores.postgres_url import is_postgres
+from sandbox_sim.domain.callback_hosts import entry_of
+from sandbox_sim.domain.hosts import Host, pattern_of
+
+
+def _prefix(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or len(value) > 10 or value[0] != "0":
+        raise ValueError("must be the first digits of a local number, such as 0244")
+    return value
+
+
+def _local_number(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or len(value) != 10:
+        raise ValueError("must be a local number of ten digits")
+    return value
+
+
+def _base_path(value: str) -> str:
+    path = "/" + value.strip("/") if value.strip("/") else ""
+    if any(char in path for char in "{}?# "):
+        raise ValueError("must be a path such as /gateway/v1")
+    return path
+
+
+def _public_url(value: str | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        if urlsplit(value).scheme in {"http", "https"} and host_in(value):
+            return value.rstrip("/")
+    except ValueError:
+        pass
+    raise ValueError("must be an address such as https://gateway.example")
+
+
+def host_in(url: str) -> Host:
+    """The host of an address of ours as browsers write it, or `ValueError`."""
+    return pattern_of((urlsplit(url).hostname or "").encode("idna").decode())
+
+
+def _allowed_host(value: str) -> str:
+    pattern_of(value)
+    return value
+
+
+def _callback_host(value: str) -> str:
+    entry_of(value)
+    return value
+
+
+def _store(value: str) -> str:
+    if is_postgres(value) or value == "memory:":
+        return value
+    if not value.startswith("sqlite:"):
+        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL")
+    try:
+        Path(value.removeprefix("sqlite:")).expanduser()
+    except RuntimeError:
+        raise ValueError("must be a path whose home folder, after ~, is known") from None
+    return value
+
+
+def _card(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
+        raise ValueError("must be a card number of 12 to 19 digits")
+    return value
+
+
+Prefix = Annotated[str, AfterValidator(_prefix)]
+LocalNumber = Annotated[str, AfterValidator(_local_number)]
+BasePath = Annotated[str, AfterValidator(_base_path)]
+PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
+AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
+CallbackHost = Annotated[str, AfterValidator(_callback_host)]
+StoreName = Annotated[str, AfterValidator(_store)]
+CardNumber = Annotated[str, AfterValidator(_card)]
