@@ -10,6 +10,7 @@ from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
 from sandbox_sim.domain.transactions import Transaction
@@ -22,6 +23,11 @@ SERVICE = 55
 def after(**by: float) -> datetime:
     """The moment `timedelta(**by)` after the virtual clock's start."""
     return NOW + timedelta(**by)
+
+
+def every(service_id: int) -> Listing:
+    """A listing of all that a service has."""
+    return Listing(service_id, limit=1000)
 
 
 def transaction(network_id: str = "10000000001", **fields: Any) -> Transaction:

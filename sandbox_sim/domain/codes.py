@@ -73,8 +73,3 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] | None = None
     warnings: tuple[str, ...] = ()
     awaited_by: str | None = None
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the request did what it asked for."""
-        return self.code in ACCEPTED

@@ -15,6 +15,8 @@ from sandbox_sim.domain.vocabulary import Operation
 # How many requests of one service are kept, and how much of each.
 KEPT_REQUESTS: Final = 10_000
 KEPT_REQUEST_BYTES: Final = 16_384
+# Stands for the service of requests that name none; the ids of services begin at 1.
+NO_SERVICE: Final = 0
 _LONG_NUMBER: Final = re.compile(r"(?<![0-9])[0-9]{13,19}(?![0-9])")
 
 

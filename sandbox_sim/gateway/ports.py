@@ -115,10 +115,6 @@ class Unit(Protocol):
         """One callback with its attempts, of this service or of any."""
         ...
 
-    async def callbacks(self, service_id: int) -> Sequence[Callback]:
-        """The callbacks of a service, newest first."""
-        ...
-
     async def save_callback(self, callback: Callback) -> None:
         """Add or replace."""
         ...

@@ -15,7 +15,7 @@ from sandbox_sim.gateway.deliveries import Deliveries
 from sandbox_sim.gateway.jobs import Handler, Jobs
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.fakes import FailingStore, FakeSender, WatchedClock
-from tests.records import NOW, SERVICE, callback, job, posting
+from tests.records import NOW, SERVICE, callback, every, job, posting
 
 
 @dataclass
@@ -74,7 +74,8 @@ class Works:
 
     async def states(self) -> dict[str, Delivery]:
         return {
-            each.id: each.state for each in await self.store.run(lambda u: u.callbacks(SERVICE))
+            each.id: each.state
+            for each in await self.store.run(lambda u: u.list_callbacks(every(SERVICE)))
         }
 
     async def next_due(self) -> datetime | None:

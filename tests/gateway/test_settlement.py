@@ -17,7 +17,7 @@ from sandbox_sim.domain.transactions import IllegalTransition, Status, Transacti
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.settlement import Notices, Settlement
-from tests.records import NOW, SERVICE, after, job, transaction
+from tests.records import NOW, SERVICE, after, every, job, transaction
 
 CLIENT = Client("sandbox_key", "sandbox_secret")
 THEN = after(seconds=1)
@@ -56,7 +56,7 @@ class Desk:
         return found
 
     async def callbacks(self) -> list[Callback]:
-        return list(await self.store.run(lambda unit: unit.callbacks(SERVICE)))
+        return list(await self.store.run(lambda unit: unit.list_callbacks(every(SERVICE))))
 
     async def jobs(self) -> list[Job]:
         return list(await self.store.run(lambda unit: unit.claim_due(after(days=1), 100)))

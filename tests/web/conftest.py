@@ -11,6 +11,7 @@ from aiohttp import web
 
 from sandbox_sim.domain.callbacks import Callback
 from tests.conftest import Sandbox
+from tests.records import every
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ async def receiver(start_receiver: StartReceiver) -> Receiver:
 
 async def kept_callbacks(sandbox: Sandbox) -> Sequence[Callback]:
     """What the gateway keeps of the callbacks of service 55, oldest first."""
-    newest_first = await sandbox.gateway.store.run(lambda unit: unit.callbacks(55))
+    newest_first = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
     return list(reversed(newest_first))
 
 

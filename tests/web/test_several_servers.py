@@ -17,6 +17,7 @@ from sandbox_sim.web.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox
 from tests.proxy import Proxy, proxy
+from tests.records import every
 from tests.web.conftest import Receiver
 
 Start = Callable[..., Awaitable[Sandbox]]
@@ -133,7 +134,7 @@ async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> Non
     )
 
     async def all_recorded() -> bool:
-        found = await one.gateway.store.run(lambda unit: unit.callbacks(55))
+        found = await one.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
         return [each.state for each in found] == [Delivery.DELIVERED] * 60
 
     await eventually(all_recorded)
@@ -183,7 +184,7 @@ class TestPostgresIsAway:
         """The only callback was delivered."""
         if await self.ready(sandbox) != 200:
             return False
-        (callback,) = await sandbox.gateway.store.run(lambda unit: unit.callbacks(55))
+        (callback,) = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
         return callback.state is Delivery.DELIVERED
 
     @pytest.mark.spec("errors")
@@ -236,5 +237,5 @@ class TestPostgresIsAway:
         await way.open()
 
         await eventually(partial(self.recorded, far))
-        (callback,) = await far.gateway.store.run(lambda unit: unit.callbacks(55))
+        (callback,) = await far.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
         assert len(callback.attempts) == len(receiver.deliveries) == 1

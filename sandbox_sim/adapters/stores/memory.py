@@ -14,12 +14,12 @@ from operator import attrgetter, itemgetter
 from typing import TypeVar
 
 from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
-from sandbox_sim.adapters.stores.memory_state import NO_SERVICE, PlacedEntry, QueuedJob, Service
+from sandbox_sim.adapters.stores.memory_state import PlacedEntry, QueuedJob, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
+from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
@@ -106,9 +106,6 @@ class _MemoryUnit(MemoryLedger):
         services = self._listed(service_id)
         found = (service.callbacks.get(callback_id) for service in services)
         return next(filter(None, found), None)
-
-    async def callbacks(self, service_id: int) -> Sequence[Callback]:
-        return list(reversed(self._service(service_id).callbacks.values()))
 
     async def save_callback(self, callback: Callback) -> None:
         service = self._service(callback.service_id)

@@ -6,7 +6,6 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
 
 from cachetools import TLRUCache
 
@@ -20,9 +19,6 @@ from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
 from sandbox_sim.domain.sms import Message
 from sandbox_sim.gateway.ports import Clock
-
-# Where requests are kept whose body names no service; the ids of services begin at 1.
-NO_SERVICE: Final = 0
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
 QueuedJob = tuple[datetime, int, JobKind, int, str]

@@ -30,6 +30,7 @@ from sandbox_sim.adapters.stores.postgres_line import Line
 from sandbox_sim.adapters.stores.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres_url import masked
+from sandbox_sim.adapters.stores.sql import FORGET_EVERY
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.ports import Clock, StoreError, Unit
 
@@ -46,7 +47,6 @@ _AGAIN: Final = (
 )
 # Seconds that units of work in hand may still take when we close.
 _CLOSING_S: Final = 2.0
-_FORGET_EVERY: Final = timedelta(minutes=1)
 # Network transaction ids have eleven digits, and the first is no 0 (D18).
 _FIRST_NUMBER: Final = 10**10
 _NUMBERS: Final = 9 * 10**10
@@ -203,7 +203,7 @@ class PostgresStore:
                 self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
             now = self._clock.now()
             if self._forget_at is None or now >= self._forget_at:
-                self._forget_at = now + _FORGET_EVERY
+                self._forget_at = now + FORGET_EVERY
                 await self._run(lambda unit: unit.forget(now))
         except StoreError as error:
             log.warning("what is over could not be forgotten: %s", error)

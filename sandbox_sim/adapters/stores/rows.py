@@ -14,7 +14,7 @@ from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.journal import Entry, request_text
+from sandbox_sim.domain.journal import NO_SERVICE, Entry, request_text
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.sms import Message, SmsStatus
@@ -30,9 +30,6 @@ JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
-
-# The service of requests that name none; the ids of services begin at 1.
-NO_SERVICE: Final = 0
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from sandbox_sim.adapters.stores import rows, schema
 from sandbox_sim.adapters.stores.rows import micros, moment
-from sandbox_sim.adapters.stores.sql_base import insert, select, upsert
+from sandbox_sim.adapters.stores.sql_base import insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql_journal import SqlJournal
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
@@ -45,7 +45,6 @@ _SAVE_CHECKOUT = upsert("checkouts", "id", rows.CHECKOUT)
 _CHECKOUT = select(rows.CHECKOUT, "checkouts", "id = ?")
 _SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
 _CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
-_CALLBACKS = select(rows.CALLBACK, "callbacks", "service_id = ? ORDER BY number DESC")
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
 _POST = insert("postings", rows.POSTING)
 _POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
@@ -83,6 +82,8 @@ _FORGET_CALLBACKS = (
     "(SELECT number FROM callbacks WHERE service_id = ? AND state <> ? "
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
+# How often, in gateway time, a store lets go of what is over.
+FORGET_EVERY: Final = timedelta(minutes=1)
 _A_NUMBER_BEYOND_ALL: Final = 2**62
 _A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
@@ -138,9 +139,6 @@ class SqlUnit(SqlJournal):
         found = None if row is None else rows.to_callback(row)
         ours = found is not None and service_id in {None, found.service_id}
         return found if ours else None
-
-    async def callbacks(self, service_id: int) -> Sequence[Callback]:
-        return [rows.to_callback(row) for row in await self._rows(_CALLBACKS, service_id)]
 
     async def save_callback(self, callback: Callback) -> None:
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
@@ -216,27 +214,26 @@ class SqlUnit(SqlJournal):
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
         after = None if query.after is None else min(query.after, _A_NUMBER_BEYOND_ALL)
-        asked = {
-            "service_id = ?": query.service_id,
-            "account = ?": None if query.account is None else query.account.value,
-            "reason = ?": query.reason,
-            "subject = ?": query.subject,
-            "number < ?": None if after is None else max(after, 0),
-        }
-        chosen = {text: value for text, value in asked.items() if value is not None}
-        condition = " AND ".join(chosen) or "1 = 1"
+        condition, values = where(
+            {
+                "service_id = ?": query.service_id,
+                "account = ?": None if query.account is None else query.account.value,
+                "reason = ?": query.reason,
+                "subject = ?": query.subject,
+                "number < ?": None if after is None else max(after, 0),
+            }
+        )
         statement = select(
             ("number", *rows.POSTING), "postings", f"{condition} ORDER BY number DESC LIMIT ?"
         )
-        found = await self._rows(statement, *chosen.values(), query.limit)
+        found = await self._rows(statement, *values, query.limit)
         return [LedgerLine(number, rows.to_posting(row)) for number, *row in found]
 
     async def audit(self, service_id: int | None) -> Sequence[Audit]:
         # One statement, so that both figures are of one moment. Amounts are text, which no
         # database adds up exactly; but those of most postings are the same few.
-        of_service = "1 = 1" if service_id is None else "service_id = ?"
-        values = () if service_id is None else (service_id, service_id)
-        found = await self._rows(_AUDIT.format(condition=of_service), *values)
+        condition, values = where({"service_id = ?": service_id})
+        found = await self._rows(_AUDIT.format(condition=condition), *values, *values)
         held: dict[tuple[int, str], Decimal] = {}
         posted: dict[tuple[int, str], list[Decimal]] = {}
         for service, account, amount, times in found:
@@ -304,11 +301,9 @@ class SqlUnit(SqlJournal):
         return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
 
     async def reset(self, service_id: int | None) -> None:
+        condition, values = where({"service_id = ?": service_id})
         for table in schema.OF_SERVICES:
-            if service_id is None:
-                await self._rows(f"DELETE FROM {table}")
-            else:
-                await self._rows(f"DELETE FROM {table} WHERE service_id = ?", service_id)
+            await self._rows(f"DELETE FROM {table} WHERE {condition}", *values)
         if service_id is None:
             await self._rows("DELETE FROM inbox")
 

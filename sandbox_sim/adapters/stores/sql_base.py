@@ -1,7 +1,7 @@
 """Statements put together from names of our own, and how they are run. A `?` stands for a value."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sandbox_sim.adapters.stores.rows import Row
 from sandbox_sim.domain.listing import Listing
@@ -22,6 +22,12 @@ def upsert(table: str, key: str, columns: Sequence[str]) -> str:
 def select(columns: Sequence[str], table: str, condition: str) -> str:
     """Read the rows for which the condition holds, and what may follow it."""
     return f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}"
+
+
+def where(asked: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+    """The conditions that have a value, as one condition and its values; None asks for nothing."""
+    chosen = {text: value for text, value in asked.items() if value is not None}
+    return " AND ".join(chosen) or "1 = 1", tuple(chosen.values())
 
 
 class SqlBase(ABC):
@@ -53,11 +59,12 @@ class SqlBase(ABC):
         *values: object,
     ) -> Sequence[Row]:
         """A stretch of what meets a condition, newest first, by the column that names records."""
-        asked = {
-            "service_id = ?": listing.service_id,
-            f"number < (SELECT number FROM {table} WHERE {name} = ?)": listing.after,
-        }
-        chosen = {text: value for text, value in asked.items() if value is not None}
-        conditions = " AND ".join((condition, *chosen))
-        statement = select(columns, table, f"{conditions} ORDER BY number DESC LIMIT ?")
-        return await self._rows(statement, *values, *chosen.values(), listing.limit)
+        stretch, bounds = where(
+            {
+                "service_id = ?": listing.service_id,
+                f"number < (SELECT number FROM {table} WHERE {name} = ?)": listing.after,
+            }
+        )
+        conditions = f"{condition} AND {stretch} ORDER BY number DESC LIMIT ?"
+        statement = select(columns, table, conditions)
+        return await self._rows(statement, *values, *bounds, listing.limit)

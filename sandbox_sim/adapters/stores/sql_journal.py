@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from sandbox_sim.adapters.stores import rows
-from sandbox_sim.adapters.stores.sql_base import SqlBase, insert
-from sandbox_sim.domain.journal import KEPT_REQUESTS, Entry
+from sandbox_sim.adapters.stores.sql_base import SqlBase, insert, where
+from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.listing import Listing
 
 _ADD_ENTRY = insert("requests", rows.ENTRY)
@@ -25,7 +25,7 @@ class SqlJournal(SqlBase):
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         await self._each(_ADD_ENTRY, [rows.from_entry(entry) for entry in entries])
         # In this order everywhere, so that two servers wait for one another one way only.
-        for service_id in sorted({entry.service_id or rows.NO_SERVICE for entry in entries}):
+        for service_id in sorted({entry.service_id or NO_SERVICE for entry in entries}):
             gone = await self._rows(_MAKE_ROOM, service_id, service_id, KEPT_REQUESTS)
             if gone:
                 await self._rows(_ADD_DROPPED, service_id, len(gone))
@@ -35,16 +35,12 @@ class SqlJournal(SqlBase):
         return [rows.to_entry(row) for row in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
-        condition, values = _of(service_id)
+        condition, values = where({"service_id = ?": service_id})
         statement = f"DELETE FROM requests WHERE {condition} RETURNING number"
         return len(await self._rows(statement, *values))
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        condition, values = _of(service_id)
+        condition, values = where({"service_id = ?": service_id})
         statement = f"SELECT coalesce(sum(count), 0) FROM dropped_requests WHERE {condition}"
         row = await self._row(statement, *values)
         return int(row[0]) if row else 0
-
-
-def _of(service_id: int | None) -> tuple[str, tuple[int, ...]]:
-    return ("1 = 1", ()) if service_id is None else ("service_id = ?", (service_id,))

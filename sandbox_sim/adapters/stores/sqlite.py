@@ -12,14 +12,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.stores import schema
 from sandbox_sim.adapters.stores.rows import Row
-from sandbox_sim.adapters.stores.sql import SqlUnit
+from sandbox_sim.adapters.stores.sql import FORGET_EVERY, SqlUnit
 from sandbox_sim.gateway.ports import Clock, StoreError, Unit
 
 T = TypeVar("T")
@@ -29,7 +29,6 @@ Durability = Literal["process", "power"]
 # "sbox": tells our files from the SQLite files of other programs.
 APPLICATION_ID: Final = 0x73626F78
 _IN_ONE_COMMIT: Final = 256
-_FORGET_EVERY: Final = timedelta(minutes=1)
 # Held as long as the server lives, and let go by the system even when it is killed.
 _LOCKED: Final = "PRAGMA locking_mode = EXCLUSIVE"
 _PRAGMAS: Final = (
@@ -172,7 +171,7 @@ class SqliteStore:
     def _forget(self, unit: "_SqliteUnit") -> None:
         now = self._clock.now()
         if self._forget_at is None or now >= self._forget_at:
-            self._forget_at = now + _FORGET_EVERY
+            self._forget_at = now + FORGET_EVERY
             _driven(unit.forget(now))
 
     def _tell(self, done: Iterable[_Done], added: datetime | None, wrote: bool) -> None:

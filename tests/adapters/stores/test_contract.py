@@ -20,6 +20,7 @@ from tests.records import (
     callback,
     checkout,
     delivery,
+    every,
     message,
     posting,
     transaction,
@@ -86,7 +87,7 @@ NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("by network id", lambda unit: unit.transaction_by_network_id(SERVICE, "1" * 11), None),
     ("checkout", lambda unit: unit.checkout("P1"), None),
     ("callback", lambda unit: unit.callback(SERVICE, "C1"), None),
-    ("callbacks", lambda unit: unit.callbacks(SERVICE), []),
+    ("callbacks", lambda unit: unit.list_callbacks(every(SERVICE)), []),
     ("next_due", lambda unit: unit.next_due(), None),
     ("claim_due", lambda unit: unit.claim_due(NOW, 10), []),
     ("balance", lambda unit: unit.balance(SERVICE, Account.SMS), None),
@@ -203,7 +204,7 @@ class TestCallbacks:
         for each in (callback("C1"), callback("C2"), callback("C3", service_id=OTHER)):
             await store.run(methodcaller("save_callback", each))
 
-        found = await store.run(lambda unit: unit.callbacks(SERVICE))
+        found = await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))
 
         assert [each.id for each in found] == ["C2", "C1"]
         assert await store.run(lambda unit: unit.callback(SERVICE, "C3")) is None
@@ -218,7 +219,7 @@ class TestCallbacks:
             await store.run(methodcaller("save_callback", each))
 
         assert delivered.state is Delivery.DELIVERED
-        assert list(await store.run(lambda unit: unit.callbacks(SERVICE))) == [
+        assert list(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == [
             callback("C2"),
             delivered,
         ]

@@ -18,7 +18,7 @@ from sandbox_sim.domain.sms import HistoryQuery, Message, SmsStatus
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.ports import Unit
 from tests.adapters.stores.conftest import OpenStore
-from tests.records import callback, delivery, job, message, posting, transaction
+from tests.records import callback, delivery, every, job, message, posting, transaction
 
 SERVICES = (55, 56)
 IDS = ("T1", "T2")
@@ -72,7 +72,7 @@ async def seen(unit: Unit, model: Model, now: datetime) -> dict[str, Any]:
             await unit.transaction_by_network_id(t.service_id, t.network_transaction_id)
             for t in live
         ],
-        "callbacks": [list(await unit.callbacks(s)) for s in SERVICES],
+        "callbacks": [list(await unit.list_callbacks(every(s))) for s in SERVICES],
         "next due": await unit.next_due(),
         "balances": {key: balance.amount for key, balance in amounts.items() if balance},
         "postings": [list(await unit.postings(s)) for s in SERVICES],

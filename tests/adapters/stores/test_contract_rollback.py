@@ -20,6 +20,7 @@ from tests.records import (
     checkout,
     delivery,
     entry,
+    every,
     job,
     message,
     posting,
@@ -58,7 +59,7 @@ async def state(unit: Unit) -> dict[str, Any]:
             await unit.transaction_by_network_id(SERVICE, f"1000000000{n}") for n in range(4)
         ],
         "checkouts": [await unit.checkout("P1"), await unit.checkout("P2")],
-        "callbacks": list(await unit.callbacks(SERVICE)),
+        "callbacks": list(await unit.list_callbacks(every(SERVICE))),
         "callback": [await unit.callback(SERVICE, f"C{n}") for n in range(4)],
         "next due": await unit.next_due(),
         "balances": [await unit.balance(SERVICE, account) for account in Account],

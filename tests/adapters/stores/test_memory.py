@@ -11,7 +11,7 @@ from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Unit
-from tests.records import NOW, SERVICE, after, callback, checkout, delivery, transaction
+from tests.records import NOW, SERVICE, after, callback, checkout, delivery, every, transaction
 
 LIMIT = 3
 decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
@@ -36,7 +36,9 @@ async def save(store: MemoryStore, callback_id: str, state: Delivery, service: i
 
 
 async def kept(store: MemoryStore, service_id: int = SERVICE) -> list[str]:
-    return [each.id for each in await store.run(lambda unit: unit.callbacks(service_id))]
+    return [
+        each.id for each in await store.run(lambda unit: unit.list_callbacks(every(service_id)))
+    ]
 
 
 class TestFinishedCallbacks:

@@ -17,7 +17,7 @@ from sandbox_sim.adapters.stores.sqlite import APPLICATION_ID, SqliteStore
 from sandbox_sim.domain.sms import HistoryQuery
 from sandbox_sim.gateway.ports import StoreError
 from tests.adapters.stores.test_contract_rollback import prepared
-from tests.records import SERVICE, message
+from tests.records import SERVICE, every, message
 from tests.sqlite_files import contents, opened, outside
 
 PAGE = 4096
@@ -178,7 +178,7 @@ class TestDamaged:
                 await store.run(lambda unit: unit.history(query))
             # The rest is there, and so is the server.
             assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) is not None
-            assert len(await store.run(lambda unit: unit.callbacks(SERVICE))) == 2
+            assert len(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == 2
 
         assert contents(path.parent) == before
 

@@ -14,7 +14,17 @@ from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
 from tests.adapters.stores.test_contract_rollback import prepared
-from tests.records import NOW, SERVICE, after, callback, checkout, delivery, entry, transaction
+from tests.records import (
+    NOW,
+    SERVICE,
+    after,
+    callback,
+    checkout,
+    delivery,
+    entry,
+    every,
+    transaction,
+)
 from tests.sqlite_files import count, opened, rows
 
 LIMIT = 3
@@ -124,7 +134,9 @@ class TestCallbacks:
 
     @staticmethod
     async def kept(store: SqliteStore, service_id: int = SERVICE) -> list[str]:
-        return [each.id for each in await store.run(methodcaller("callbacks", service_id))]
+        return [
+            each.id for each in await store.run(methodcaller("list_callbacks", every(service_id)))
+        ]
 
     @pytest.mark.parametrize("finished", [0, 1, LIMIT - 1, LIMIT, LIMIT + 1, 10])
     async def test_the_newest_finished_ones_of_each_service_stay(

@@ -14,7 +14,17 @@ from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.adapters.stores.test_contract_rollback import prepared, state
 from tests.adapters.stores.test_sqlite_commits import busy
-from tests.records import NOW, SERVICE, callback, delivery, job, message, posting, transaction
+from tests.records import (
+    NOW,
+    SERVICE,
+    callback,
+    delivery,
+    every,
+    job,
+    message,
+    posting,
+    transaction,
+)
 from tests.sqlite_files import contents, fill_disk, free_disk, opened, rows
 
 FULL = "the disk is full"
@@ -102,7 +112,7 @@ async def test_it_is_never_half_full_of_a_unit(path: Path) -> None:
             kept = [await unit.transaction(SERVICE, str(number)) for number in range(1000)]
             return [
                 [each.transaction_id for each in kept if each is not None],
-                [each.id for each in reversed(await unit.callbacks(SERVICE))],
+                [each.id for each in reversed(await unit.list_callbacks(every(SERVICE)))],
                 [each.subject for each in await unit.claim_due(NOW, 1000)],
             ]
 
