@@ -4,21 +4,20 @@ Writes happen at once and note how to take them back, so a unit of work that rai
 behind. Nothing here suspends, so units never mix.
 """
 
-import heapq
 import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
+from sandbox_sim.adapters.stores.memory_jobs import MemoryJobs
 from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
-from sandbox_sim.adapters.stores.memory_state import PlacedEntry, QueuedJob, Service
+from sandbox_sim.adapters.stores.memory_state import PlacedEntry, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
-from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.sms import HistoryQuery, Message
@@ -69,7 +68,7 @@ class MemoryStore:
         return result
 
 
-class _MemoryUnit(MemoryLedger):
+class _MemoryUnit(MemoryLedger, MemoryJobs):
     """The one unit of work."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
@@ -198,40 +197,6 @@ class _MemoryUnit(MemoryLedger):
     async def dropped_entries(self, service_id: int | None) -> int:
         return sum(service.dropped for service in self._listed(service_id))
 
-    async def add_job(self, job: Job) -> None:
-        entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
-        heapq.heappush(self._heap, entry)
-        if self.added is None or job.due_at < self.added:
-            self.added = job.due_at
-        self.undo.append(lambda: self._drop(entry))
-
-    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
-        entries = list(itertools.islice(self._pop_due(now), limit))
-        self._claimed.update((entry[1], entry) for entry in entries)
-        self.undo.append(lambda: self._unclaim(entries))
-        return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
-
-    async def finish(self, job: Job) -> None:
-        entry = self._claimed.pop(job.number, None)
-        if entry is not None:
-            self.undo.append(lambda: self._claimed.__setitem__(job.number, entry))
-
-    async def next_due(self) -> datetime | None:
-        return self._heap[0][0] if self._heap else None
-
-    def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
-        while self._heap and self._heap[0][0] <= now:
-            yield heapq.heappop(self._heap)
-
-    def _drop(self, entry: QueuedJob) -> None:
-        self._heap.remove(entry)
-        heapq.heapify(self._heap)
-
-    def _unclaim(self, entries: Sequence[QueuedJob]) -> None:
-        for entry in entries:
-            del self._claimed[entry[1]]
-            heapq.heappush(self._heap, entry)
-
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
         for message in messages:
@@ -276,18 +241,15 @@ class _MemoryUnit(MemoryLedger):
         return len(inbox)
 
     async def reset(self, service_id: int | None) -> None:
-        self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
         if service_id is None:
+            self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
             self._begin_anew()
             return
         service = self._service(service_id)
         for name in (*service.callbacks, *service.messages):
             self._take(self._places, name)
-        self._services = {n: each for n, each in self._services.items() if n != service_id}
-        self._heap = [job for job in self._heap if job[3] != service_id]
-        heapq.heapify(self._heap)
-        self._claimed = {n: job for n, job in self._claimed.items() if job[3] != service_id}
-        self._lines = [line for line in self._lines if line.posting.service_id != service_id]
+        self._take(self._services, service_id)
+        self._sweep_later()
 
     async def clock_shift(self) -> timedelta:
         return self._shift.get("clock", timedelta())

@@ -1,15 +1,19 @@
 """Accounts and postings in memory."""
 
+import heapq
 import itertools
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from operator import attrgetter
+from typing import Final
 
 from sandbox_sim.adapters.stores.memory_state import MemoryState
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
+
+_NUMBER: Final = attrgetter("number")
 
 
 class MemoryLedger(MemoryState):
@@ -25,21 +29,15 @@ class MemoryLedger(MemoryState):
         balance = opened if before is None else before.after(posting)
         self._put(service.balances, posting.account, balance)
         line = LedgerLine(next(self._numbers), posting)
-        for lines in (service.lines, self._lines):
-            lines.append(line)
-            self.undo.append(lines.pop)
+        service.lines.append(line)
+        self.undo.append(service.lines.pop)
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
         return [line.posting for line in self._service(service_id).lines]
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
-        lines = self._lines
-        if query.service_id is not None:
-            lines = self._service(query.service_id).lines
-        end = len(lines)
-        if query.after is not None:
-            end = bisect_left(lines, query.after, key=attrgetter("number"))
-        older = (lines[place] for place in range(end - 1, -1, -1))
+        lists = [_older(each.lines, query.after) for each in self._listed(query.service_id)]
+        older = heapq.merge(*lists, key=_NUMBER, reverse=True)
         return list(itertools.islice(filter(query.admits, older), query.limit))
 
     async def audit(self, service_id: int | None) -> Sequence[Audit]:
@@ -56,3 +54,9 @@ class MemoryLedger(MemoryState):
             if balance is not None or account in amounts:
                 held = Decimal(0) if balance is None else balance.amount
                 yield Audit(service_id, account, held, ledger.total(amounts[account]))
+
+
+def _older(lines: Sequence[LedgerLine], after: int | None) -> Iterator[LedgerLine]:
+    """The lines with numbers below `after`, newest first."""
+    end = len(lines) if after is None else bisect_left(lines, after, key=_NUMBER)
+    return (lines[place] for place in range(end - 1, -1, -1))

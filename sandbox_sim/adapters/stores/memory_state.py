@@ -28,8 +28,12 @@ PlacedEntry = tuple[int, Entry]
 
 @dataclass(slots=True)
 class Service:
-    """Everything that belongs to one `service_id`."""
+    """Everything that belongs to one `service_id`.
 
+    since: when it began, as a number; a job with a smaller one is of a service that was reset.
+    """
+
+    since: int
     transactions: StatusCache
     callbacks: dict[str, Callback] = field(default_factory=dict)
     finished: deque[str] = field(default_factory=deque)
@@ -39,6 +43,7 @@ class Service:
     batches: dict[str, list[str]] = field(default_factory=dict)
     entries: deque[PlacedEntry] = field(default_factory=deque)
     dropped: int = 0
+    claimed: dict[int, QueuedJob] = field(default_factory=dict)
 
 
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.
@@ -65,16 +70,16 @@ class MemoryState(Undo):
             timer=self._clock.now,  # type: ignore[arg-type]
         )
         self._heap: list[QueuedJob] = []
-        self._claimed: dict[int, QueuedJob] = {}
+        self._sweep_at = math.inf
         # The order in which records of all services came: the clock may stand still.
         self._places: dict[str, int] = {}
-        self._lines: list[LedgerLine] = []
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
 
     def _service(self, service_id: int) -> Service:
         service = self._services.get(service_id)
         if service is None:
-            service = self._services[service_id] = Service(StatusCache(self._clock))
+            service = Service(next(self._numbers), StatusCache(self._clock))
+            self._services[service_id] = service
         return service
 
     def _listed(self, service_id: int | None) -> Sequence[Service]:

@@ -1,14 +1,18 @@
 """A reset forgets all of a service and nothing of another, in every store."""
 
+import contextlib
 from typing import Any
+
+import pytest
 
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery
-from sandbox_sim.gateway.ports import Store, Unit
+from sandbox_sim.gateway.ports import JobLost, Store, Unit
 from tests.records import (
     NOW,
     SERVICE,
+    after,
     callback,
     checkout,
     delivery,
@@ -74,3 +78,44 @@ async def test_all_is_forgotten_inboxes_too(store: Store) -> None:
     assert await store.run(lambda unit: unit.claim_due(NOW, 10)) == []
     await store.run(fill)
     assert await store.run(left) == {SERVICE: [True] * 8, OTHER: [True] * 8}
+
+
+async def test_what_a_broken_unit_forgot_is_there_again(store: Store) -> None:
+    await store.run(fill)
+    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 1))
+
+    async def work(unit: Unit) -> None:
+        await unit.reset(SERVICE)
+        await unit.add_job(job("of the new life", service_id=SERVICE))
+        await unit.claim_due(NOW, 10)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await store.run(work)
+
+    assert await store.run(left) == {SERVICE: [True] * 8, OTHER: [True] * 8}
+    due = await store.run(lambda unit: unit.claim_due(NOW, 10))
+    assert sorted(each.subject for each in (claimed, *due)) == ["1", "2"]
+
+
+async def test_jobs_of_the_life_before_are_not_those_of_the_new_one(store: Store) -> None:
+    await store.run(lambda unit: unit.add_job(job("old")))
+    await store.run(lambda unit: unit.reset(SERVICE))
+    assert await store.run(lambda unit: unit.next_due()) is None
+
+    await store.run(lambda unit: unit.add_job(job("new", after(seconds=1))))
+
+    assert await store.run(lambda unit: unit.next_due()) == after(seconds=1)
+    (due,) = await store.run(lambda unit: unit.claim_due(after(seconds=1), 10))
+    assert due.subject == "new"
+
+
+async def test_a_job_in_hand_may_be_finished_after_its_service_was_reset(store: Store) -> None:
+    await store.run(lambda unit: unit.add_job(job("in hand")))
+    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 1))
+    await store.run(lambda unit: unit.reset(SERVICE))
+
+    with contextlib.suppress(JobLost):
+        await store.run(lambda unit: unit.finish(claimed))
+
+    assert await store.run(lambda unit: unit.next_due()) is None

@@ -11,7 +11,17 @@ from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Unit
-from tests.records import NOW, SERVICE, after, callback, checkout, delivery, every, transaction
+from tests.records import (
+    NOW,
+    SERVICE,
+    after,
+    callback,
+    checkout,
+    delivery,
+    every,
+    job,
+    transaction,
+)
 
 LIMIT = 3
 decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
@@ -168,3 +178,15 @@ async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualCl
     await store.run(methodcaller("save_checkout", checkout("new", expires_at=after(days=2))))
 
     assert list(store._unit._checkouts) == ["new"]
+
+
+async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStore) -> None:
+    await store.run(methodcaller("add_job", job("first", after(minutes=1), service_id=56)))
+    for _ in range(1000):
+        await store.run(methodcaller("add_job", job("left behind", after(minutes=5))))
+        await store.run(methodcaller("reset", SERVICE))
+
+    assert len(store._unit._heap) < 200
+    assert list(store._unit._services) == [56]
+    (due,) = await store.run(lambda unit: unit.claim_due(after(minutes=5), 2000))
+    assert due.subject == "first"

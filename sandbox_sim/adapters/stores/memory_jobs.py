@@ -1,0 +1,84 @@
+"""The jobs of all services, in one heap.
+
+Those of a service that was reset stay in it until they come up, or until the heap is swept, so that
+a reset costs nothing for what other services have.
+"""
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from sandbox_sim.adapters.stores.memory_state import MemoryState, QueuedJob
+from sandbox_sim.domain.jobs import Job
+
+# Fewer jobs than that are not worth a sweep.
+_FEW: Final = 64
+
+
+class MemoryJobs(MemoryState):
+    """The part of a `Unit` that keeps the jobs."""
+
+    async def add_job(self, job: Job) -> None:
+        self._service(job.service_id)
+        entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
+        heapq.heappush(self._heap, entry)
+        if self.added is None or job.due_at < self.added:
+            self.added = job.due_at
+        self.undo.append(lambda: self._drop(entry))
+        if len(self._heap) >= self._sweep_at:
+            self._sweep()
+
+    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        entries = list(itertools.islice(self._pop_due(now), limit))
+        for entry in entries:
+            self._service(entry[3]).claimed[entry[1]] = entry
+        self.undo.append(lambda: self._unclaim(entries))
+        return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
+
+    async def finish(self, job: Job) -> None:
+        service = self._services.get(job.service_id)
+        if service is not None and job.number in service.claimed:
+            self._take(service.claimed, job.number)
+
+    async def next_due(self) -> datetime | None:
+        self._pop_stale()
+        return self._heap[0][0] if self._heap else None
+
+    def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
+        self._pop_stale()
+        while self._heap and self._heap[0][0] <= now:
+            yield heapq.heappop(self._heap)
+            self._pop_stale()
+
+    def _pop_stale(self) -> None:
+        """Let go of what comes up of services that were reset."""
+        while self._heap and self._is_stale(self._heap[0]):
+            entry = heapq.heappop(self._heap)
+            self.undo.append(partial(heapq.heappush, self._heap, entry))
+
+    def _is_stale(self, entry: QueuedJob) -> bool:
+        service = self._services.get(entry[3])
+        return service is None or entry[1] < service.since
+
+    def _sweep_later(self) -> None:
+        """There may be stale jobs now: sweep when the heap has grown to twice its size."""
+        self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _FEW)
+
+    def _sweep(self) -> None:
+        self.undo.append(partial(setattr, self, "_heap", self._heap))
+        self._heap = [entry for entry in self._heap if not self._is_stale(entry)]
+        heapq.heapify(self._heap)
+        self._sweep_at = math.inf
+
+    def _drop(self, entry: QueuedJob) -> None:
+        self._heap.remove(entry)
+        heapq.heapify(self._heap)
+
+    def _unclaim(self, entries: Sequence[QueuedJob]) -> None:
+        for entry in entries:
+            del self._services[entry[3]].claimed[entry[1]]
+            heapq.heappush(self._heap, entry)
