@@ -59,6 +59,9 @@ class Gateway:
     clock: Clock
     jobs: Jobs
     deliveries: Deliveries
+    journal: Journal
+    watch: Watch
+    interventions: Interventions
 
 
 def build(
@@ -139,17 +142,14 @@ def build(
     )
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
+    interventions = Interventions(store, clock, journal, settlement)
     app = make_app(
         frontdoor,
         [
             Control(store, clock, watch, clients, guard),
             ClockFace(clock, jobs, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
-            RecordsFace(
-                Records(store, journal, watch),
-                Interventions(store, clock, journal, settlement),
-                guard,
-            ),
+            RecordsFace(Records(store, journal, watch), interventions, guard),
             CheckoutFace(pages, guard),
         ],
         drain=deliveries.close,
@@ -157,7 +157,7 @@ def build(
         max_body_bytes=settings.max_body_bytes,
     )
     app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
-    return Gateway(app, store, clock, jobs, deliveries)
+    return Gateway(app, store, clock, jobs, deliveries, journal, watch, interventions)
 
 
 @contextlib.asynccontextmanager

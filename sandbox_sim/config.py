@@ -276,8 +276,21 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
     layers["flag"] = _decoded(flags, "a flag")
     values = {name: value for layer in layers.values() for name, value in layer.items()}
     origins = {name: origin for origin, layer in layers.items() for name in layer}
+    return Loaded(_settings(values, origins), origins)
+
+
+def given(values: Mapping[str, Any], place: str) -> Settings:
+    """The settings that these values make, with no regard to file and environment.
+
+    place: where they were given, for the sentences of `ConfigError`.
+    """
+    _refuse_unknown(values, place)
+    return _settings(values, dict.fromkeys(values, place))
+
+
+def _settings(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     try:
-        return Loaded(Settings(**values), origins)
+        return Settings(**values)
     except ValidationError as error:
         raise ConfigError("\n".join(_sentences(error, origins))) from None
 

@@ -8,7 +8,7 @@ was not recorded is sent again: at least once, never lost. Source: service.8, de
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -99,6 +99,11 @@ class Deliveries:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+
+    @property
+    def receivers(self) -> Sequence[str]:
+        """Who is being called, or is about to be: scheme, host and port of each."""
+        return tuple(self._lanes)
 
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""

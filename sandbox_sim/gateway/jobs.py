@@ -82,6 +82,18 @@ class Jobs:
             if not jobs:
                 return ran
 
+    async def step(self) -> bool:
+        """Move the clock to the next due time and run what is due; False where there is none.
+
+        Callbacks are on their way then, and their attempts not waited for.
+        """
+        due = await self._next_due()
+        if due is None:
+            return False
+        self._clock.move_to(max(due, self._clock.now()))
+        await self.run_due(self._clock.now())
+        return True
+
     async def advance(self, by: timedelta) -> Sequence[Job]:
         """Move the clock on, stopping at every due time on the way; returns what ran, in order.
 

@@ -1,0 +1,73 @@
+"""The pytest plugin: `sandbox_gateway`, `make_sandbox_gateway`, and what a failed test says.
+
+Whoever has the package installed loads this in every test run, so it imports nothing of ours before
+a fixture is used.
+"""
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from sandbox_sim import SandboxGateway
+
+
+@pytest.fixture(scope="session")
+def make_sandbox_gateway() -> Iterator[Callable[..., "SandboxGateway"]]:
+    """Start a gateway with settings, such as `make_sandbox_gateway(settle_delay_ms=0)`.
+
+    It runs until the session ends, so call it in a fixture of a session or a module; for one test
+    there is `with SandboxGateway(settle_delay_ms=0) as gateway:`.
+    """
+    from sandbox_sim import SandboxGateway  # noqa: PLC0415 -- not before it is needed
+
+    with ExitStack() as stack:
+
+        def make(**settings: object) -> SandboxGateway:
+            return stack.enter_context(SandboxGateway(**settings))
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def _sandbox_gateway(make_sandbox_gateway: Callable[..., "SandboxGateway"]) -> "SandboxGateway":
+    """One server for all tests of a session, or of one of its workers."""
+    return make_sandbox_gateway()
+
+
+@pytest.fixture
+def sandbox_gateway(_sandbox_gateway: "SandboxGateway") -> "SandboxGateway":
+    """A payment, airtime, bill and SMS gateway of the test's own, on a clock that stands still.
+
+    Give your application `sandbox_gateway.url`, `.service_id` and `.auth`; move time by
+    `.advance(minutes=5)`, or go to the next callback by `.wait_callback(transaction_id="T1")`.
+    """
+    _sandbox_gateway.renew()
+    return _sandbox_gateway
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test says what its gateways saw."""
+    report = yield
+    if report.failed:
+        for gateway in _gateways(item):
+            report.sections.append(("sandbox gateway", gateway.report()))
+    return report
+
+
+def _gateways(item: pytest.Item) -> Iterator["SandboxGateway"]:
+    """Those that came to a test as fixtures, each once, and still run."""
+    testing = sys.modules.get("sandbox_sim.testing")
+    if testing is not None:
+        found = dict.fromkeys(
+            value
+            for value in getattr(item, "funcargs", {}).values()
+            if isinstance(value, testing.SandboxGateway)
+        )
+        yield from (gateway for gateway in found if gateway.is_running)

@@ -1,0 +1,7 @@
+"""The gateway inside a test run: `SandboxGateway`, and what it shows of what happened."""
+
+from sandbox_sim.testing.expectations import Records
+from sandbox_sim.testing.gateway import SandboxGateway
+from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
+
+__all__ = ["Callback", "Delivery", "Records", "Request", "SandboxGateway", "Sms", "Transaction"]

@@ -1,0 +1,191 @@
+"""Expectations that read like sentences, and say what came instead where they are not met."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final, Generic, TypeVar, overload
+
+from sandbox_sim.domain.msisdn import international
+from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
+from sandbox_sim.testing.tables import aligned
+
+R = TypeVar("R", bound=Callback | Delivery | Request | Sms | Transaction)
+
+# So many records stand in an error: more would hide what it says.
+_SHOWN_RECORDS: Final = 20
+_PHONE_NUMBERS: Final = frozenset({"to", "customer_number"})
+
+
+class Records(Sequence[R], Generic[R]):
+    """Records of one kind, oldest first, as they were at the moment they were asked for.
+
+    What is expected of them is given as fields and their values. A phone number may be in either
+    form and an amount any kind of number; `body={"nw": "MTN"}` is about some members of a body.
+
+    outlook: what to say of the time to come where something is missing.
+    """
+
+    def __init__(self, kind: type[R], records: Sequence[R], outlook: str = "") -> None:
+        self._kind = kind
+        self._records = tuple(records)
+        self.outlook = outlook
+
+    @overload
+    def __getitem__(self, place: int) -> R: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[R]: ...
+    def __getitem__(self, place: int | slice) -> R | Sequence[R]:
+        """The record at this place, or those of a slice."""
+        return self._records[place]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._records)
+
+    def __repr__(self) -> str:
+        """All of them."""
+        return f"{type(self).__name__}({list(self._records)!r})"
+
+    def where(self, **wanted: object) -> Sequence[R]:
+        """Those that have all of these fields."""
+        self._refuse_unknown(wanted)
+        return [each for each in self._records if not _misses(each, wanted)]
+
+    def expect_one(self, **wanted: object) -> R:
+        """The only one with these fields; `AssertionError` if there is none, or another one."""
+        __tracebackhide__ = True
+        found = self.where(**wanted)
+        if len(found) != 1:
+            raise AssertionError(self.instead("one", wanted))
+        return found[0]
+
+    def expect_none(self, **wanted: object) -> None:
+        """`AssertionError` if there is one with these fields."""
+        __tracebackhide__ = True
+        found = self.where(**wanted)
+        if found:
+            raise AssertionError(self.instead("no", wanted))
+
+    def expect(self, times: int | None = None, **wanted: object) -> Sequence[R]:
+        """Those with these fields; `AssertionError` if there are none, or not so many times."""
+        __tracebackhide__ = True
+        found = self.where(**wanted)
+        if len(found) != times if times is not None else not found:
+            number = "a" if times is None else f"{times} times a"
+            raise AssertionError(self.instead(number, wanted))
+        return found
+
+    def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
+        known = _names(self._kind)
+        for name in wanted:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                inside = f"; for the body write body={{{name!r}: …}}" if "body" in known else ""
+                raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")
+
+    def instead(self, number: str, wanted: Mapping[str, object]) -> str:
+        """What was expected, what there is, and how near it comes."""
+        count = len(self.where(**wanted))
+        which = f" with {_sentence(wanted)}" if wanted else ""
+        there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} so:"
+        if not count:
+            there = "the only one differs:" if len(self) == 1 else f"all {len(self)} differ:"
+        said = there if self else "there is none at all"
+        lines = [f"expected {number} {self._kind.noun}{which}, but {said}", *self.table(wanted)]
+        return "\n".join(filter(None, [*lines, "" if count else self.outlook]))
+
+    def table(self, wanted: Mapping[str, object] = MappingProxyType({})) -> Iterator[str]:
+        """A line for each record, the newest ones; those nearest to what is wanted have a mark."""
+        if not self:
+            return
+        shown = self._records[-_SHOWN_RECORDS:]
+        misses = [_misses(record, wanted) for record in shown]
+        nearest = min(map(len, misses))
+        more = [name for name in wanted if name not in {*self._kind.columns, "body"}]
+        columns = [*self._kind.columns, *more]
+        rows = [
+            (
+                *(getattr(record, name) for name in columns),
+                _note(record, missed) if wanted and len(missed) == nearest else "",
+            )
+            for record, missed in zip(shown, misses, strict=True)
+        ]
+        if len(shown) < len(self):
+            yield f"  (the last {len(shown)} of {len(self)})"
+        yield from aligned((*columns, ""), rows)
+
+
+class Messages(Records[Sms]):
+    """The SMS, oldest first."""
+
+    def expect_text(
+        self, *, to: str | None = None, contains: str | None = None, **wanted: object
+    ) -> Sms:
+        """The newest message to this number whose text contains this; `AssertionError` if none."""
+        __tracebackhide__ = True
+        given = {"to": to, "text": None if contains is None else _Containing(contains)}
+        wanted |= {name: value for name, value in given.items() if value is not None}
+        return self.expect(None, **wanted)[-1]
+
+
+@dataclass(frozen=True)
+class _Containing:
+    """Equals every text that has this one in it."""
+
+    part: str
+
+    def __eq__(self, text: object) -> bool:
+        return isinstance(text, str) and self.part in text
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _names(kind: type[R]) -> list[str]:
+    """The fields of a kind of record, those that are computed too."""
+    computed = [name for name, value in vars(kind).items() if isinstance(value, property)]
+    return [*(field.name for field in fields(kind)), *computed]
+
+
+def _misses(record: R, wanted: Mapping[str, object]) -> list[str]:
+    """The fields in which a record is not what is wanted."""
+    return [
+        name for name, value in wanted.items() if not _meets(name, getattr(record, name), value)
+    ]
+
+
+def _meets(name: str, found: object, wanted: object) -> bool:
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        return all(
+            part in found and _meets(part, found[part], value) for part, value in wanted.items()
+        )
+    if name in _PHONE_NUMBERS and isinstance(wanted, str):
+        return international(wanted) == international(str(found))
+    if name == "amount":
+        return wanted == found or _number(wanted) == _number(found)
+    return wanted == found
+
+
+def _number(value: object) -> object:
+    """An amount, however it is written; what is none stays what it is."""
+    try:
+        return Decimal(str(value))
+    except InvalidOperation:
+        return value
+
+
+def _sentence(wanted: Mapping[str, object]) -> str:
+    return ", ".join(
+        f"{name} containing {value.part!r}"
+        if isinstance(value, _Containing)
+        else f"{name}={value!r}"
+        for name, value in wanted.items()
+    )
+
+
+def _note(record: R, misses: Sequence[str]) -> str:
+    """In what a record differs."""
+    differs = [f"{name} is {getattr(record, name)!r}" for name in misses]
+    return f"<- {', '.join(differs) or 'this one'}"

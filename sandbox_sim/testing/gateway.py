@@ -1,0 +1,282 @@
+"""`SandboxGateway`: a gateway of one's own for a test, with time in the test's hands."""
+
+import base64
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Final, Self
+
+from sandbox_sim import __version__, config
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.testing import report
+from sandbox_sim.testing.control import post
+from sandbox_sim.testing.expectations import Messages, Records
+from sandbox_sim.testing.records import Callback, Delivery, Request, Transaction
+from sandbox_sim.testing.server import Server
+from sandbox_sim.testing.view import View
+
+_A_YEAR: Final = timedelta(days=366)
+
+
+class SandboxGateway:
+    """A gateway on a free port, in a thread of its own; its clock stands still until it is moved.
+
+    A context manager, plain and async. Settings are keywords: `SandboxGateway(settle_delay_ms=0)`;
+    a wrong one raises `ConfigError`. Neither environment nor files are read, and the state is in
+    memory. All that it shows and does is about its own `service_id`.
+
+    `aio` has the two calls that wait for the application under test, for tests in coroutines.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        """Nothing runs before the `with`."""
+        chosen = {"store": "memory:", "port": 0, **settings}
+        self._settings = config.given(chosen, "a keyword")
+        credentials = self._settings.credentials[0]
+        self._service_ids = _service_ids(credentials.service_ids)
+        self._running: Server | None = None
+        self._inboxes: set[str] = set()
+        self.service_id = next(self._service_ids)
+        self.auth = (credentials.client_key, credentials.secret_key.get_secret_value())
+        self.aio = Awaitables(lambda: (self._server, self._view))
+
+    def __enter__(self) -> Self:
+        """Start."""
+        if self.is_running:
+            raise RuntimeError("the gateway runs already")
+        self._running = Server(self._settings)
+        self._begun_at = self.now
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self._server.stop()
+        self._running = None
+
+    async def __aenter__(self) -> Self:
+        """Start; that takes milliseconds and waits for nobody."""
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.__exit__(kind, error, traceback)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self._running is not None
+
+    @property
+    def url(self) -> str:
+        """Where it is, without a slash at the end."""
+        return self._server.url
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request to it needs, for clients that know no `auth`."""
+        pair = base64.b64encode(":".join(self.auth).encode()).decode()
+        return {
+            "Authorization": f"Basic {pair}",
+            "Content-Type": "application/json",
+            "User-Agent": f"sandbox-sim-tests/{__version__}",
+        }
+
+    @property
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+        return self._server.gateway.clock.now()
+
+    def inbox_url(self, name: str = "callbacks") -> str:
+        """A `callback_url` that takes every callback, for tests without an application."""
+        return f"{self.url}/_sandbox/inbox/{self._inbox(name)}"
+
+    def inbox(self, name: str = "callbacks") -> Records[Delivery]:
+        """What came to `inbox_url(name)`, oldest first; `signature` says whether it fits."""
+        return self._server.run(self._view.inbox(self._inbox(name)))
+
+    def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> Sequence[Job]:
+        """Move the clock on; returns what fell due on the way, in order, when all of it is done.
+
+        Callbacks are done when they are answered, so an application that shall take one must not
+        wait for this call: in a coroutine write `await gateway.aio.advance(…)`.
+        """
+        by = _duration(seconds, minutes, hours)
+        return self._server.run(
+            self._server.gateway.jobs.advance(by), "await gateway.aio.advance(…)"
+        )
+
+    def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
+        """The newest callback with these fields, as soon as its receiver was called.
+
+        The clock goes to the next due time, and the next, until there is one. Where nothing is due
+        any more it waits `timeout_s` of real time for the application to ask for something; then
+        `AssertionError` says what came instead. `state="delivered"` waits for one that was taken.
+        """
+        __tracebackhide__ = True
+        work = self._view.callback(timeout_s, wanted)
+        return self._server.run(work, "await gateway.aio.wait_callback(…)")
+
+    @property
+    def callbacks(self) -> Records[Callback]:
+        """Every callback, taken or not."""
+        return self._server.run(self._view.callbacks())
+
+    @property
+    def transactions(self) -> Records[Transaction]:
+        """Every payment whose status can still be asked."""
+        return self._server.run(self._view.transactions())
+
+    @property
+    def sms(self) -> Messages:
+        """Every message."""
+        return self._server.run(self._view.sms())
+
+    @property
+    def requests(self) -> Records[Request]:
+        """Every request to the gateway, with its answer and why it was that."""
+        return self._server.run(self._view.requests())
+
+    def report(self) -> str:
+        """All that happened, in words: each request and why it got its answer, each attempt."""
+        head = f"{self.url}, service {self.service_id}, gateway time {iso(self.now)}"
+        return "\n".join([head, *report.lines(self.requests, self.callbacks, self.sms)])
+
+    def override(
+        self,
+        *,
+        status: str | None = None,
+        response_code: str | None = None,
+        delay_ms: int | None = None,
+        callback: Mapping[str, object] | None = None,
+        times: int | None = None,
+        **match: object,
+    ) -> dict[str, Any]:
+        """Decide beforehand what becomes of requests, or of their callbacks; returns the override.
+
+        status: what the payment ends with, 000, 001, 002 or 003; response_code: a rejection, such
+        as 402. callback: what happens to it, such as `{"duplicate": 2}` or `{"drop": True}`. times:
+        for so many requests. The rest says for which requests: `transaction_id`, `operation`,
+        `customer_number`, `nw`, … `ValueError` says what the gateway does not know.
+        """
+        outcome = _given(status=status, response_code=response_code)
+        rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
+        return self._control("overrides", {"match": self._own(match), **rest})
+
+    def fault(
+        self,
+        *,
+        latency: Mapping[str, object] | None = None,
+        status: int | None = None,
+        connection_reset: bool | None = None,
+        empty_response: bool | None = None,
+        malformed_json: bool | None = None,
+        timeout: bool | None = None,
+        probability: float | None = None,
+        every: int | None = None,
+        times: int | None = None,
+        **match: object,
+    ) -> dict[str, Any]:
+        """Let requests meet with one kind of trouble; returns the fault.
+
+        latency: `{"fixed_ms": 200}`, `{"uniform_ms": [50, 300]}` or
+        `{"lognormal_ms": {"median": 90, "sigma": 0.4}}`, in real time. status: the HTTP status 429,
+        500, 502 or 503. The others are `True`. probability, every, times: which of the requests
+        that the rest names, as for `override`. `ValueError` says what the gateway does not know.
+        """
+        fault = _given(
+            latency=latency,
+            status=status,
+            connection_reset=connection_reset,
+            empty_response=empty_response,
+            malformed_json=malformed_json,
+            timeout=timeout,
+        )
+        rest = _given(probability=probability, every=every, times=times)
+        return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
+
+    def reset(self) -> None:
+        """Begin anew: all of this service is forgotten, its inboxes too, and time is put back."""
+        self._server.run(self._view.forget(self._inboxes, self._begun_at))
+        self._inboxes = set()
+
+    def renew(self) -> None:
+        """`reset`, and a `service_id` that had none of it; what a new test begins with."""
+        self.reset()
+        self.service_id = next(self._service_ids)
+
+    @property
+    def _server(self) -> Server:
+        if self._running is None:
+            raise RuntimeError(
+                "the gateway does not run: write `with SandboxGateway() as gateway:`"
+            )
+        return self._running
+
+    @property
+    def _view(self) -> View:
+        return View(self._server.gateway, self.service_id)
+
+    def _inbox(self, name: str) -> str:
+        """Inboxes have no service, so its number is part of their names."""
+        inbox = f"{name}-{self.service_id}"
+        self._inboxes.add(inbox)
+        return inbox
+
+    def _own(self, match: Mapping[str, object]) -> dict[str, object]:
+        return {"service_id": self.service_id, **match}
+
+    def _control(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        return post(f"{self.url}/_sandbox/{path}", body, self._settings.token)
+
+
+class Awaitables:
+    """What waits for the application under test, without blocking the loop that may run it."""
+
+    def __init__(self, parts: Callable[[], tuple[Server, View]]) -> None:
+        self._parts = parts
+
+    async def advance(
+        self, *, seconds: float = 0, minutes: float = 0, hours: float = 0
+    ) -> Sequence[Job]:
+        """`SandboxGateway.advance`."""
+        server, _ = self._parts()
+        by = _duration(seconds, minutes, hours)
+        return await server.awaited(server.gateway.jobs.advance(by))
+
+    async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
+        """`SandboxGateway.wait_callback`."""
+        __tracebackhide__ = True
+        server, view = self._parts()
+        return await server.awaited(view.callback(timeout_s, wanted))
+
+
+def _service_ids(allowed: Sequence[int]) -> Iterator[int]:
+    """Of those that the credentials are for, else some that nobody has and no rule is about."""
+    if allowed:
+        return itertools.cycle(allowed)
+    first = 10**8 + int(RandomIds().message_id()[:7], 16)
+    return (number for number in itertools.count(first) if number % 10 != 9)
+
+
+def _duration(seconds: float, minutes: float, hours: float) -> timedelta:
+    by = timedelta(seconds=seconds, minutes=minutes, hours=hours)
+    if not timedelta() <= by <= _A_YEAR:
+        raise ValueError(f"time can go on by 0 seconds to {_A_YEAR.days} days, and not by {by}")
+    return by
+
+
+def _given(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}

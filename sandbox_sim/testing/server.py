@@ -1,0 +1,105 @@
+"""The server of a `SandboxGateway`: a thread with an event loop of its own.
+
+So a test that blocks, and one that awaits, find it answering all the same. Only one thing cannot
+work: a call that blocks an event loop until a callback is answered that this very loop has to
+answer. Such a call is told after `PATIENCE_S` of real time.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from aiohttp import web
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.config import Settings
+from sandbox_sim.web.server import GatewayRunner
+
+T = TypeVar("T")
+
+PATIENCE_S: Final = 1.0
+
+
+class Server:
+    """A running gateway; `url` has no trailing slash."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Start it; what keeps it from starting is raised here."""
+        self._settings = settings
+        self._started: Future[None] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()), name="sandbox_sim", daemon=True
+        )
+        self._thread.start()
+        self._started.result()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        try:
+            runner = await self._start()
+        except BaseException as error:
+            self._started.set_exception(error)
+            return
+        self._started.set_result(None)
+        await self._stop.wait()
+        await self.gateway.deliveries.close(grace=0)
+        await runner.cleanup()
+
+    async def _start(self) -> GatewayRunner:
+        self.gateway: Gateway = build(self._settings, clock=VirtualClock())
+        runner = GatewayRunner(self.gateway.app)
+        try:
+            await runner.setup()
+            await web.TCPSite(runner, self._settings.host, self._settings.port).start()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        host, port = runner.addresses[0][:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return runner
+
+    def stop(self) -> None:
+        """Stop, without waiting for receivers of callbacks."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def run(self, work: Coroutine[Any, Any, T], instead: str = "") -> T:
+        """Do `work` on the server's loop, and wait for it.
+
+        instead: what to write in a coroutine, where `work` may wait for a receiver of callbacks.
+        """
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        if not (instead and _in_event_loop()):
+            return future.result()
+        while True:
+            try:
+                return future.result(PATIENCE_S)
+            except TimeoutError:
+                self._refuse_to_hang(future, instead)
+
+    async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work` on the server's loop, while the caller's goes on."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def _refuse_to_hang(self, future: "Future[Any]", instead: str) -> None:
+        called = [each for each in self.gateway.deliveries.receivers if each != self.url]
+        if not called or future.done():
+            return
+        future.cancel()
+        raise RuntimeError(
+            f"this blocks the running event loop, and {called[0]} has not answered its callback "
+            f"for {PATIENCE_S:g} s: if that is served by the same loop, it never can. "
+            f"In a coroutine write `{instead}`"
+        )
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,23 @@
+"""Short lines, aligned, for what a failed test has to say."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+_LONGEST: Final = 60
+
+
+def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """A line of headings and one for each row; the last column may be long and is left whole."""
+    lines = [
+        list(headings),
+        *([_short(cell) for cell in row[:-1]] + [str(row[-1])] for row in rows),
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        yield "  " + "  ".join(padded).rstrip()
+
+
+def _short(value: object) -> str:
+    text = "-" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,119 @@
+"""What one service has in a gateway, seen and steered on the gateway's own event loop."""
+
+import sys
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Final, TypeVar
+
+from sandbox_sim.bootstrap import Gateway
+from sandbox_sim.domain.journal import NO_SERVICE
+from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.testing.expectations import Messages, Records
+from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
+
+T = TypeVar("T")
+
+_OF_ALL: Final = Listing(limit=sys.maxsize)
+
+
+class View:
+    """The records of a service, oldest first, and what may be done about it."""
+
+    def __init__(self, gateway: Gateway, service_id: int) -> None:
+        self._gateway = gateway
+        self._service_id = service_id
+        self._everything = _OF_ALL._replace(service_id=service_id)
+
+    async def read(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """What a unit of work finds."""
+        return await self._gateway.store.run(work)
+
+    async def callbacks(self) -> Records[Callback]:
+        """Every callback."""
+        found = await self.read(lambda unit: unit.list_callbacks(self._everything))
+        return Records(Callback, [*map(Callback.of, reversed(found))], await self._outlook())
+
+    async def transactions(self) -> Records[Transaction]:
+        """Every payment whose status can still be asked."""
+        found = await self.read(lambda unit: unit.list_transactions(self._everything))
+        return Records(Transaction, [*map(Transaction.of, reversed(found))], await self._outlook())
+
+    async def sms(self) -> Messages:
+        """Every message."""
+        found = await self.read(lambda unit: unit.list_messages(self._everything))
+        return Messages(Sms, [*map(Sms.of, reversed(found))], await self._outlook())
+
+    async def requests(self) -> Records[Request]:
+        """Every request, with its answer, and those that could not be read so far as to say whose.
+
+        What keeps an application from being heard at all is among the latter.
+        """
+        await self._gateway.journal.save()
+        found = await self.read(lambda unit: unit.list_entries(_OF_ALL))
+        own = [entry for entry in found if entry.service_id in {self._service_id, None}]
+        return Records(Request, [*map(Request.of, reversed(own))])
+
+    async def inbox(self, name: str) -> Records[Delivery]:
+        """What came to an inbox."""
+        found = await self.read(lambda unit: unit.inbox_messages(name))
+        return Records(Delivery, [*map(Delivery.of, reversed(found))], await self._outlook())
+
+    async def callback(self, timeout_s: float, wanted: Mapping[str, object]) -> Callback:
+        """The newest with these fields whose receiver was called, going from due time to due time.
+
+        Where nothing is due it waits so much real time; `AssertionError` says what came instead.
+        """
+        __tracebackhide__ = True
+        jobs, deliveries = self._gateway.jobs, self._gateway.deliveries
+
+        async def look() -> Callback | None:
+            while True:
+                found = (await self.callbacks()).where(**wanted)
+                called = [each for each in found if each.attempts]
+                if called:
+                    return called[-1]
+                if deliveries.receivers or not await jobs.step():
+                    return None
+
+        came = await self._gateway.watch.until(look, timeout_s)
+        if came is None:
+            raise AssertionError(await self._instead(timeout_s, wanted))
+        return came
+
+    async def forget(self, inboxes: Collection[str], begun_at: datetime) -> None:
+        """All of the service, these inboxes, and that time went on."""
+        await self._gateway.interventions.reset(self._service_id)
+
+        async def clear(unit: Unit) -> None:
+            await unit.clear_entries(NO_SERVICE)
+            for name in inboxes:
+                await unit.clear_inbox(name)
+
+        await self.read(clear)
+        self._gateway.clock.move_to(begun_at)
+
+    async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
+        """What came instead of a callback, and what was asked for."""
+        callbacks, requests = await self.callbacks(), await self.requests()
+        asked = (
+            ["the requests were:", *requests.table()] if requests else ["there were no requests"]
+        )
+        lines: Sequence[str] = [
+            f"waited {timeout_s:g} s: {callbacks.instead('a', wanted)}",
+            *(f"{each} has not answered yet" for each in self._gateway.deliveries.receivers),
+            *asked,
+        ]
+        return "\n".join(lines)
+
+    async def _outlook(self) -> str:
+        """What is still to come, for whoever misses something."""
+        due, now = await self.read(lambda unit: unit.next_due()), self._gateway.clock.now()
+        if due is None:
+            return ""
+        seconds = max((due - now).total_seconds(), 0)
+        return (
+            f"gateway time stands still at {iso(now)}, and something falls due in {seconds:g} s: "
+            f"gateway.advance(seconds={seconds:g}) or gateway.wait_callback(…)"
+        )

@@ -1,0 +1,262 @@
+"""The pytest plugin, in test runs of its own."""
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("_as_installed")
+
+PAY = """
+import json, urllib.request
+
+def pay(gateway, **fields):
+    body = {
+        "service_id": gateway.service_id, "reference": "Order 1", "transaction_id": "T1",
+        "trans_type": "CTM", "amount": 10.5, "nw": "MTN", "payment_option": "MOM",
+        "customer_number": "0244000001", "nickname": "Ama",
+        "callback_url": gateway.inbox_url(), "request_time": "2026-01-01 09:00", **fields,
+    }
+    sent = json.dumps(body).encode()
+    request = urllib.request.Request(gateway.url + "/make_payment", sent, gateway.headers)
+    urllib.request.urlopen(request).close()
+"""
+
+
+@pytest.fixture
+def _as_installed(pytester: pytest.Pytester) -> None:
+    """A project of its own, whose tests find `pay` in a module of theirs."""
+    pytester.makepyfile(payments=PAY)
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+
+
+def test_nothing_is_imported_before_a_fixture_is_used(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+
+        HEAVY = {"aiohttp", "pydantic", "click", "cachetools", "yarl", "http.server"}
+
+        def ours():
+            return {name for name in sys.modules if name.startswith("sandbox_sim")}
+
+        def test_before():
+            assert ours() == {"sandbox_sim", "sandbox_sim.pytest_plugin"}
+            assert HEAVY.isdisjoint(sys.modules)
+
+        def test_after(sandbox_gateway):
+            assert "sandbox_sim.testing" in ours()
+        """
+    )
+
+    result = pytester.runpytest_subprocess("-p", "no:aiohttp")
+
+    result.assert_outcomes(passed=2)
+
+
+def test_each_test_has_a_service_and_a_clock_of_its_own_on_one_server(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from payments import pay
+
+        seen = {"service_id": set(), "url": set(), "now": set()}
+
+        @pytest.mark.parametrize("n", range(5))
+        def test_payment(sandbox_gateway, n):
+            sandbox_gateway.requests.expect_none()
+            for name, values in seen.items():
+                values.add(getattr(sandbox_gateway, name))
+            pay(sandbox_gateway)
+            sandbox_gateway.wait_callback(transaction_id="T1")
+
+        def test_seen():
+            assert [len(values) for values in seen.values()] == [5, 1, 1]
+        """
+    )
+
+    pytester.runpytest_inprocess().assert_outcomes(passed=6)
+
+
+def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from payments import pay
+
+        def test_before(sandbox_gateway):
+            pay(sandbox_gateway, transaction_id="of another test")
+
+        def test_payment(sandbox_gateway):
+            pay(sandbox_gateway, callback_url="http://127.0.0.1:9/callbacks")
+            pay(sandbox_gateway, transaction_id="T2", customer_number="0244000009")
+            sandbox_gateway.wait_callback(transaction_id="T1")
+            sandbox_gateway.callbacks.expect_one(transaction_id="T1", state="delivered")
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            ">*sandbox_gateway.callbacks.expect_one(transaction_id=*",
+            "E*AssertionError: expected one callback with transaction_id='T1', state='delivered'*",
+            "*- sandbox gateway -*",
+            "http://127.0.0.1:*, service *, gateway time 2026-01-01T09:00:01.000Z",
+            "requests:",
+            "*collect T1: 202, *",
+            "*collect T2: 015, last digit 9 is a simulated decline *",
+            "callbacks:",
+            "*T1 status 000 to http://127.0.0.1:9/callbacks: pending",
+            "*attempt 1: not acknowledged: no connection to *; next attempt at 09:05:*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*of another test*")
+    result.stdout.no_fnmatch_line("*def expect_one*")
+
+
+def test_a_fixture_that_fails_says_it_too(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from payments import pay
+
+        @pytest.fixture
+        def paid(sandbox_gateway):
+            pay(sandbox_gateway)
+            raise RuntimeError("the shop is shut")
+
+        def test_payment(paid):
+            pass
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*RuntimeError: the shop is shut", "*collect T1: 202, *"])
+
+
+def test_a_test_that_passes_or_has_no_gateway_says_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from sandbox_sim import SandboxGateway
+
+        def test_passes(sandbox_gateway):
+            pass
+
+        def test_fails():
+            assert not "without a gateway"
+
+        def test_fails_when_it_has_stopped(request):
+            with SandboxGateway() as gateway:
+                request.node.funcargs["gateway"] = gateway
+            assert not "with a gateway"
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.no_fnmatch_line("*- sandbox gateway -*")
+
+
+def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from payments import pay
+
+        @pytest.fixture(scope="module")
+        def flat(make_sandbox_gateway):
+            return make_sandbox_gateway(callback_profile="flat", settle_delay_ms=0)
+
+        def test_settings(flat, sandbox_gateway):
+            assert flat.url != sandbox_gateway.url
+            pay(flat)
+            assert flat.wait_callback().body["status"] == "000"
+
+        def test_session(flat):
+            assert flat.requests.expect_one()
+
+        def test_failure(flat):
+            flat.reset()
+            pay(flat, transaction_id="of flat")
+            flat.requests.expect_none()
+
+        def test_bad_setting(make_sandbox_gateway):
+            make_sandbox_gateway(settle_delay_ms=-1)
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        ["*collect of flat: 202, *", "E*ConfigError: settle_delay_ms (from a keyword): must be*"]
+    )
+
+
+def test_workers_of_xdist_have_a_server_each(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import os
+        from pathlib import Path
+        import pytest
+        from payments import pay
+
+        @pytest.mark.parametrize("n", range(10))
+        def test_payment(sandbox_gateway, n):
+            pay(sandbox_gateway)
+            sandbox_gateway.wait_callback(transaction_id="T1")
+            line = f"{os.environ['PYTEST_XDIST_WORKER']} {sandbox_gateway.service_id} "
+            with Path("seen").open("a") as seen:
+                seen.write(line + sandbox_gateway.url + "\\n")
+        """
+    )
+
+    pytester.runpytest_subprocess("-n", "2").assert_outcomes(passed=10)
+
+    seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+    assert len({service_id for _, service_id, _ in seen}) == 10
+    assert len({url for _, _, url in seen}) == len({worker for worker, _, _ in seen}) == 2
+
+
+@pytest.mark.parametrize(
+    ("mark", "options"),
+    [
+        ("asyncio", ["-p", "no:anyio", "-o", "asyncio_mode=strict"]),
+        ("anyio", ["-p", "no:asyncio", "-p", "no:aiohttp"]),
+    ],
+)
+def test_coroutines_run_under_any_plugin(
+    pytester: pytest.Pytester, mark: str, options: list[str]
+) -> None:
+    pytester.makepyfile(
+        f"""
+        import asyncio
+        import pytest
+        from payments import pay
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        @pytest.mark.{mark}
+        async def test_payment(sandbox_gateway):
+            async def shop(reader, writer):
+                head = await reader.readuntil(b"\\r\\n\\r\\n")
+                writer.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+                await writer.drain()
+                writer.close()
+
+            async with await asyncio.start_server(shop, "127.0.0.1", 0) as server:
+                port = server.sockets[0].getsockname()[1]
+                pay(sandbox_gateway, callback_url=f"http://127.0.0.1:{{port}}/callbacks")
+
+                callback = await sandbox_gateway.aio.wait_callback(transaction_id="T1")
+
+            assert callback.state == "delivered"
+        """
+    )
+
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)

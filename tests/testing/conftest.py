@@ -1,0 +1,70 @@
+"""A client of the gateway that blocks, as most test suites have it."""
+
+import json
+import re
+import socket
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sandbox_sim import SandboxGateway
+
+
+def posted(gateway: SandboxGateway, path: str, **body: Any) -> dict[str, Any]:
+    """The answer to a request, by the standard library."""
+    sent = json.dumps({"service_id": gateway.service_id, **body}).encode()
+    request = urllib.request.Request(gateway.url + path, sent, gateway.headers)  # noqa: S310
+    with urllib.request.urlopen(request) as response:  # noqa: S310
+        answer: dict[str, Any] = json.load(response)
+        return answer
+
+
+def collected(gateway: SandboxGateway, **fields: Any) -> dict[str, Any]:
+    """The answer to a mobile money collection; its callback goes to the inbox `callbacks`."""
+    return posted(gateway, "/make_payment", **collection(gateway, **fields))
+
+
+def collection(gateway: SandboxGateway, **fields: Any) -> dict[str, Any]:
+    return {
+        "service_id": gateway.service_id,
+        "reference": "Order 1",
+        "transaction_id": "T1",
+        "trans_type": "CTM",
+        "amount": 10.5,
+        "nw": "MTN",
+        "payment_option": "MOM",
+        "customer_number": "0244000001",
+        "nickname": "Ama",
+        "callback_url": gateway.inbox_url(),
+        "request_time": "2026-01-01 09:00",
+        **fields,
+    }
+
+
+def texted(
+    gateway: SandboxGateway, to: str = "0244000001", text: str = "Your code is 1234"
+) -> None:
+    posted(gateway, "/sms/send", customer_number=to, msg_body=text, sender_id="Shop")
+
+
+def status(gateway: SandboxGateway, transaction_id: str = "T1") -> dict[str, Any]:
+    return posted(gateway, "/get_transaction_status", transaction_id=transaction_id)
+
+
+@pytest.fixture
+def gateway(sandbox_gateway: SandboxGateway) -> SandboxGateway:
+    return sandbox_gateway
+
+
+@pytest.fixture
+def hanging() -> Iterator[str]:
+    """The address of a receiver that takes a callback and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/callbacks"
+
+
+def compact(text: str) -> list[str]:
+    """The lines of a text, however wide its columns are."""
+    return [re.sub(r"(?<=\S) {2,}", "  ", line) for line in text.splitlines()]

@@ -1,0 +1,121 @@
+"""`SandboxGateway` in coroutines, whose loop may also run the application that is called back."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import httpx
+import pytest
+from aiohttp import web
+from pytest_aiohttp.plugin import AiohttpServer
+
+from sandbox_sim import SandboxGateway
+from sandbox_sim.testing import server
+from tests.testing.conftest import collected, collection
+
+
+@pytest.fixture
+async def receiver(aiohttp_server: AiohttpServer) -> str:
+    """The address of an application that takes callbacks on the loop of the test."""
+
+    async def take(request: web.Request) -> web.Response:
+        return web.Response(text=(await request.json())["trans_ref"])
+
+    app = web.Application()
+    app.router.add_post("/callbacks", take)
+    return str((await aiohttp_server(app)).make_url("/callbacks"))
+
+
+async def collected_by(client: aiohttp.ClientSession, gateway: SandboxGateway, **more: Any) -> None:
+    address, body = f"{gateway.url}/make_payment", collection(gateway, **more)
+    async with client.post(address, json=body, headers=gateway.headers) as answer:
+        assert answer.status == 202
+
+
+async def test_the_callback_reaches_an_application_on_the_same_loop(
+    gateway: SandboxGateway, receiver: str
+) -> None:
+    async with aiohttp.ClientSession() as client:
+        await collected_by(client, gateway, callback_url=receiver)
+
+    callback = await gateway.aio.wait_callback(transaction_id="T1")
+
+    assert callback.attempts[0].response_body == "T1"
+
+
+async def test_moving_the_clock_lets_the_application_answer(
+    gateway: SandboxGateway, receiver: str
+) -> None:
+    async with httpx.AsyncClient(auth=gateway.auth) as client:
+        body = collection(gateway, callback_url=receiver)
+        await client.post(f"{gateway.url}/make_payment", json=body)
+
+    ran = await gateway.aio.advance(seconds=1)
+
+    assert [job.kind for job in ran] == ["settle", "deliver"]
+    gateway.callbacks.expect_one(transaction_id="T1", state="delivered")
+
+
+async def test_what_waits_for_no_application_may_block(gateway: SandboxGateway) -> None:
+    collected(gateway)
+
+    gateway.advance(seconds=1)
+
+    assert gateway.wait_callback(transaction_id="T1").state == "delivered"
+    gateway.transactions.expect_one(status="000")
+
+
+@pytest.mark.parametrize("call", ["advance", "wait_callback"])
+async def test_blocking_the_loop_that_has_to_answer_is_refused(
+    gateway: SandboxGateway, receiver: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "PATIENCE_S", 0.05)
+    collected(gateway, callback_url=receiver)
+
+    with pytest.raises(RuntimeError) as caught:
+        gateway.advance(seconds=1) if call == "advance" else gateway.wait_callback()
+
+    sentence = str(caught.value)
+    assert sentence.startswith("this blocks the running event loop, and http://127.0.0.1:")
+    assert sentence.endswith(f"In a coroutine write `await gateway.aio.{call}(…)`")
+    assert (await gateway.aio.wait_callback(state="delivered")).transaction_id == "T1"
+
+
+async def test_in_a_thread_the_calls_may_block(gateway: SandboxGateway, receiver: str) -> None:
+    collected(gateway, callback_url=receiver)
+
+    await asyncio.to_thread(gateway.advance, seconds=1)
+
+    gateway.callbacks.expect_one(state="delivered")
+
+
+async def test_what_nobody_expected_is_said_in_coroutines_too(gateway: SandboxGateway) -> None:
+    with pytest.raises(AssertionError, match="waited 0 s: expected a callback with status='000'"):
+        await gateway.aio.wait_callback(status="000", timeout_s=0)
+    with pytest.raises(ValueError, match="time can go on by"):
+        await gateway.aio.advance(seconds=-1)
+
+
+async def test_a_callback_that_comes_late_is_waited_for(
+    gateway: SandboxGateway, receiver: str
+) -> None:
+    waiting = asyncio.create_task(gateway.aio.wait_callback(transaction_id="T1"))
+    await asyncio.sleep(0)
+
+    async with aiohttp.ClientSession() as client:
+        await collected_by(client, gateway, callback_url=receiver)
+
+    assert (await waiting).state == "delivered"
+
+
+async def test_it_is_an_async_context_manager(receiver: str) -> None:
+    async with SandboxGateway(settle_delay_ms=0) as gateway:
+        collected(gateway, callback_url=receiver)
+
+        assert (await gateway.aio.wait_callback()).state == "delivered"
+    assert not gateway.is_running
+
+
+async def test_it_stops_though_the_application_never_answered(receiver: str) -> None:
+    async with SandboxGateway(settle_delay_ms=0) as gateway:
+        collected(gateway, callback_url=receiver)

@@ -1,0 +1,361 @@
+"""`SandboxGateway` in a test that blocks."""
+
+import json
+import urllib.error
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+import requests
+
+import sandbox_sim
+from sandbox_sim import SandboxGateway
+from sandbox_sim.config import ConfigError
+from sandbox_sim.gateway.ports import StoreError
+from tests.testing.conftest import collected, collection, compact, status, texted
+
+
+class TestAGatewayOfOnesOwn:
+    def test_answers_on_a_free_port_of_this_machine(self, gateway: SandboxGateway) -> None:
+        assert gateway.url.startswith("http://127.0.0.1:")
+        assert not gateway.url.endswith("/")
+        assert collected(gateway)["response_code"] == "202"
+
+    def test_takes_the_clients_that_test_suites_have(self, gateway: SandboxGateway) -> None:
+        address, body = f"{gateway.url}/make_payment", collection(gateway)
+
+        with httpx.Client(auth=gateway.auth) as client:
+            answers = [
+                client.post(address, json=body).json(),
+                requests.post(address, json=body, auth=gateway.auth, timeout=5).json(),
+                requests.post(address, json.dumps(body), headers=gateway.headers, timeout=5).json(),
+            ]
+
+        assert [answer["response_code"] for answer in answers] == ["202"] * 3
+
+    def test_reads_neither_environment_nor_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "9000")
+        monkeypatch.setenv("SANDBOX_SIM_STORE", "mongodb:")
+
+        with SandboxGateway() as gateway:
+            collected(gateway)
+            gateway.advance(seconds=1)
+            gateway.callbacks.expect_one()
+
+    def test_takes_settings(self) -> None:
+        with SandboxGateway(callback_profile="flat", settle_delay_ms=5000) as gateway:
+            collected(gateway)
+            gateway.advance(seconds=4)
+            gateway.callbacks.expect_none()
+            gateway.advance(seconds=1)
+
+            assert gateway.callbacks.expect_one().body["status"] == "000"
+
+    @pytest.mark.parametrize(
+        ("settings", "sentence"),
+        [
+            (
+                {"settle_delay_ms": -1},
+                "settle_delay_ms (from a keyword): must be greater than or equal to 0",
+            ),
+            ({"x": 5}, "x (from a keyword): there is no such setting"),
+        ],
+    )
+    def test_says_what_is_wrong_with_a_setting(
+        self, settings: dict[str, object], sentence: str
+    ) -> None:
+        with pytest.raises(ConfigError) as caught:
+            SandboxGateway(**settings)
+
+        assert str(caught.value) == sentence
+
+    def test_says_why_it_cannot_start(self, gateway: SandboxGateway, tmp_path: Path) -> None:
+        port = int(gateway.url.rpartition(":")[2])
+        with pytest.raises(OSError, match="address already in use"):
+            SandboxGateway(port=port).__enter__()
+        with pytest.raises(StoreError, match="cannot be opened"):
+            SandboxGateway(store=f"sqlite:{tmp_path}").__enter__()
+
+    def test_signs_in_with_the_first_credentials(self) -> None:
+        shop = {"client_key": "shop", "secret_key": "s3same", "service_ids": [7, 8]}
+
+        with SandboxGateway(credentials=[shop]) as gateway:
+            assert (gateway.auth, gateway.service_id) == (("shop", "s3same"), 7)
+            assert collected(gateway)["response_code"] == "202"
+            gateway.renew()
+            assert gateway.service_id == 8
+
+    def test_keeps_its_token(self) -> None:
+        with SandboxGateway(control_token="t0ken") as gateway:
+            collected(gateway)
+            gateway.wait_callback()
+
+            assert gateway.inbox().expect_one().signature == "valid"
+
+    def test_does_nothing_before_and_after_the_with(self) -> None:
+        gateway = SandboxGateway()
+        with pytest.raises(RuntimeError, match="with SandboxGateway"):
+            assert gateway.url
+        with gateway:
+            url = gateway.url
+            with pytest.raises(RuntimeError, match="runs already"):
+                gateway.__enter__()
+        with pytest.raises(RuntimeError, match="with SandboxGateway"):
+            gateway.advance(seconds=1)
+        with pytest.raises(requests.ConnectionError):
+            requests.get(url, timeout=5)
+
+    def test_stops_without_waiting_for_a_receiver_that_hangs(self, hanging: str) -> None:
+        with SandboxGateway(settle_delay_ms=0) as gateway:
+            collected(gateway, callback_url=hanging)
+
+    def test_is_all_that_the_package_has(self) -> None:
+        with pytest.raises(AttributeError, match="has no attribute 'Gateway'"):
+            sandbox_sim.Gateway  # type: ignore[attr-defined]  # noqa: B018
+
+
+class TestTime:
+    def test_stands_still(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        assert gateway.now == datetime(2026, 1, 1, 9, tzinfo=UTC)
+        assert status(gateway)["response_data"]["status"] == "002"
+
+    def test_goes_on_as_far_as_it_is_told(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        ran = gateway.advance(seconds=1)
+
+        assert [job.kind for job in ran] == ["settle", "deliver"]
+        assert status(gateway)["response_data"]["status"] == "000"
+        gateway.advance(minutes=14, seconds=58)
+        assert status(gateway)["response_code"] == "000"
+        gateway.advance(seconds=1)
+        assert status(gateway)["response_code"] == "027"
+        assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
+
+    @pytest.mark.parametrize("by", [{"seconds": -1}, {"hours": 24 * 400}])
+    def test_goes_neither_back_nor_off_the_calendar(
+        self, gateway: SandboxGateway, by: dict[str, float]
+    ) -> None:
+        with pytest.raises(ValueError, match="time can go on by 0 seconds to 366 days"):
+            gateway.advance(**by)
+
+
+class TestWaitingForACallback:
+    def test_moves_the_clock_to_it(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        callback = gateway.wait_callback(transaction_id="T1")
+
+        assert (callback.status, callback.state) == ("000", "delivered")
+        assert gateway.now - callback.created_at == timedelta()
+        assert gateway.inbox().expect_one().body == callback.body
+
+    def test_moves_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
+        nobody = "http://127.0.0.1:9/callbacks"
+        collected(gateway, callback_url=nobody)
+
+        callback = gateway.wait_callback(transaction_id="T1", state="failed")
+
+        assert len(callback.attempts) == 3
+        assert gateway.now == datetime(2026, 1, 1, 9, 10, 1, tzinfo=UTC)
+
+    def test_moves_it_no_further(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(seconds=0.5)
+        collected(gateway, transaction_id="T2")
+
+        gateway.wait_callback(transaction_id="T1")
+
+        assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
+        gateway.callbacks.expect_none(transaction_id="T2")
+
+    def test_takes_the_one_that_is_there(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(minutes=1)
+
+        assert gateway.wait_callback(status="000").transaction_id == "T1"
+        assert gateway.now == datetime(2026, 1, 1, 9, 1, tzinfo=UTC)
+
+    def test_says_what_came_instead(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(seconds=1)
+        collected(gateway, transaction_id="T2", customer_number="0244000009")
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(transaction_id="T2", timeout_s=0)
+
+        assert compact(str(caught.value)) == [
+            "waited 0 s: expected a callback with transaction_id='T2', but the only one differs:",
+            "  transaction_id  status  amount  state  url",
+            f"  T1  000  10.5  delivered  {gateway.inbox_url()}  <- transaction_id is 'T1'",
+            "the requests were:",
+            "  operation  transaction_id  response_code  why",
+            "  collect  T1  202  allowlisted number, last digit 0 to 8",
+            "  collect  T2  015  last digit 9 is a simulated decline",
+        ]
+
+    def test_says_that_nobody_asked(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(AssertionError, match="none at all\nthere were no requests"):
+            gateway.wait_callback(timeout_s=0)
+
+    def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
+        collected(gateway, callback_url=hanging)
+
+        with pytest.raises(AssertionError, match=r"http://127.0.0.1:\d+ has not answered yet"):
+            gateway.wait_callback(timeout_s=0)
+
+    def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(TypeError, match="did you mean transaction_id"):
+            gateway.wait_callback(transactionid="T1")
+
+
+class TestAFreshStart:
+    def test_forgets_all_of_the_service(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        texted(gateway)
+        gateway.wait_callback()
+
+        gateway.reset()
+
+        gateway.callbacks.expect_none()
+        gateway.transactions.expect_none()
+        gateway.sms.expect_none()
+        gateway.requests.expect_none()
+        gateway.inbox().expect_none()
+        assert gateway.now == datetime(2026, 1, 1, 9, tzinfo=UTC)
+        assert gateway.advance(minutes=15) == []
+
+    def test_keeps_the_service_id_unless_it_is_renewed(self, gateway: SandboxGateway) -> None:
+        before = gateway.service_id
+
+        gateway.reset()
+        assert gateway.service_id == before
+        gateway.renew()
+        assert gateway.service_id != before
+
+    def test_no_service_id_ends_in_9(self, gateway: SandboxGateway) -> None:
+        ids = set()
+        for _ in range(100):
+            gateway.renew()
+            ids.add(gateway.service_id)
+
+        assert len(ids) == 100
+        assert not any(number % 10 == 9 for number in ids)
+
+    def test_leaves_another_service_as_it_was(self, gateway: SandboxGateway) -> None:
+        collected(gateway, service_id=59, transaction_id="of another")
+        another = f"{gateway.url}/_sandbox/transactions/59/of%20another"
+
+        gateway.renew()
+
+        assert requests.get(another, timeout=5).json()["status"] == "002"
+
+
+class TestRecords:
+    def test_are_oldest_first(self, gateway: SandboxGateway) -> None:
+        for name in ("T1", "T2", "T3"):
+            collected(gateway, transaction_id=name)
+            gateway.advance(seconds=1)
+
+        for records in (gateway.requests, gateway.transactions, gateway.callbacks):
+            assert [each.transaction_id for each in records] == ["T1", "T2", "T3"]
+        assert gateway.callbacks[-1].transaction_id == "T3"
+        assert [delivery.body["trans_ref"] for delivery in gateway.inbox()] == ["T1", "T2", "T3"]
+
+    def test_of_a_transaction(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(seconds=1)
+
+        payment = gateway.transactions.expect_one(transaction_id="T1")
+
+        assert (payment.operation, payment.amount, payment.nw) == (
+            "collect",
+            Decimal("10.5"),
+            "MTN",
+        )
+        assert [change.status for change in payment.timeline] == ["002", "000"]
+
+    def test_of_a_request(self, gateway: SandboxGateway) -> None:
+        collected(gateway, customer_number="0540010000")
+
+        request = gateway.requests.expect_one(operation="collect", response_code="019")
+
+        assert request.rule == "sandbox.1"
+        assert "not allowlisted" in request.why
+        assert request.body["amount"] == 10.5
+        assert request.answer["response_code"] == "019"
+
+    def test_of_a_message(self, gateway: SandboxGateway) -> None:
+        texted(gateway)
+        gateway.advance(seconds=1)
+
+        message = gateway.sms.expect_text(to="0244000001", contains="code", status="SENT")
+
+        assert (message.text, message.sender_id) == ("Your code is 1234", "Shop")
+        assert message.sent_at is not None
+
+    @pytest.mark.parametrize("profile", ["trans", "trans_bare", "flat", "event", "superset"])
+    def test_of_a_callback_in_every_profile(self, profile: str) -> None:
+        with SandboxGateway(callback_profile=profile) as gateway:
+            collected(gateway)
+            gateway.wait_callback()
+
+            callback = gateway.callbacks.expect_one(
+                status="000", amount=10.5, customer_number="0244000001", transaction_id="T1"
+            )
+            (delivery,) = gateway.inbox()
+            assert callback.body == delivery.body
+            assert callback.headers["X-Service-Signature"] == callback.signature
+
+    def test_a_callback_can_be_handed_to_a_test_client(self, gateway: SandboxGateway) -> None:
+        collected(gateway, nickname="Ɛsi", reference="Order Ɛ")
+        callback = gateway.wait_callback()
+
+        requests.post(
+            gateway.inbox_url("again"), callback.content, headers=callback.headers, timeout=5
+        )
+
+        assert gateway.inbox("again").expect_one(signature="valid").body == callback.body
+
+
+def test_the_report_tells_what_happened(gateway: SandboxGateway) -> None:
+    collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
+    collected(gateway, transaction_id="T2", customer_number="0244000009")
+    texted(gateway)
+    gateway.advance(seconds=1)
+
+    verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
+    head, *lines = gateway.report().splitlines()
+
+    assert head == (
+        f"{gateway.url}, service {gateway.service_id}, gateway time 2026-01-01T09:00:01.000Z"
+    )
+    assert lines == [
+        "requests:",
+        "  09:00:00.000  collect T1: 202, allowlisted number, last digit 0 to 8 [sandbox.3]",
+        "  09:00:00.000  collect T2: 015, last digit 9 is a simulated decline [sandbox.3]",
+        "  09:00:00.000  sms: 370, 1 units charged [sandbox.10]",
+        "callbacks:",
+        "  09:00:01.000  T1 status 000 to http://127.0.0.1:9/callbacks: pending",
+        f"  09:00:01.000    attempt 1: {verdict}; next attempt at 09:05:01.000",
+        "messages:",
+        "  to            status  sender_id  text",
+        "  233244000001  SENT    Shop       Your code is 1234",
+        gateway.callbacks.outlook,
+    ]
+    assert "falls due in 300 s: gateway.advance(seconds=300) or" in gateway.callbacks.outlook
+
+
+def test_what_keeps_an_application_from_being_heard_is_told_too(gateway: SandboxGateway) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        collected(gateway, amount="10")
+    requests.post(f"{gateway.url}/make_payment", json={}, auth=("shop", "wrong"), timeout=5)
+
+    assert [request.response_code for request in gateway.requests] == ["400", "100"]
+    assert "amount" in gateway.requests.expect_one(response_code="400").why
+    gateway.reset()
+    gateway.requests.expect_none()
