@@ -1,0 +1,78 @@
+"""The wheel alone is enough for a new project: built, installed into a clean environment, used."""
+
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+THREE_LINES = """\
+def test_a_new_project(sandbox_gateway):
+    sandbox_gateway.advance(minutes=5)
+    sandbox_gateway.callbacks.expect_none()
+"""
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 -- ourselves
+        [*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel, what it requires, and pytest."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    if "hatchling" in built.stderr:
+        pytest.skip("pip reaches no registry to fetch the build backend from")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    venv.create(folder / "venv", symlinks=True)
+    python = folder / "venv" / "bin" / "python"
+    constraints = ROOT / "constraints.txt"
+    installed = run(
+        *(
+            *pip,
+            "--python",
+            python,
+            "install",
+            "--no-compile",
+            "--constraint",
+            constraints,
+            wheel,
+            "pytest",
+        ),
+        cwd=folder,
+    )
+    assert installed.returncode == 0, installed.stderr
+    return python
+
+
+def test_three_lines_pass_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_project.py").write_text(THREE_LINES, "utf-8")
+
+    done = run(python, "-W", "error", "-m", "pytest", "-q", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "docs" / "recipes" / "test_unittest.py", tmp_path)
+
+    done = run(python, "-W", "error", "test_unittest.py", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> None:
+    done = run(python, "-c", "import sandbox_sim; print(sandbox_sim.__file__)", cwd=tmp_path)
+
+    package = Path(done.stdout.strip()).parent
+    assert package.is_relative_to(python.parent.parent)
+    assert (package / "py.typed").exists()
