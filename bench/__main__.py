@@ -11,7 +11,7 @@ import statistics
 import urllib.request
 from collections.abc import Callable
 
-from bench import load, postgres, sqlite
+from bench import fixture, load, postgres, sqlite
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
 from bench.processes import (
     LOAD_CORE,
@@ -124,7 +124,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4, help="of each round")
-    parser.add_argument("--only", choices=["request", "life", "start", "sqlite", "postgres"])
+    parser.add_argument(
+        "--only", choices=["request", "life", "start", "sqlite", "postgres", "fixture"]
+    )
     options = parser.parse_args()
     pin(LOAD_CORE)
     print(f"Python {platform.python_version()}, medians of {options.rounds} interleaved rounds")
@@ -138,6 +140,8 @@ def main() -> None:
         sqlite.measure(options.rounds, options.seconds)
     if options.only in {None, "postgres"}:
         postgres.measure(options.rounds, options.seconds)
+    if options.only in {None, "fixture"}:
+        fixture.measure(options.rounds)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from types import MappingProxyType
+from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
 from sandbox_sim.domain.msisdn import international
@@ -78,9 +78,9 @@ class Records(Sequence[R], Generic[R]):
         return found
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
-        known = _names(self._kind)
         for name in wanted:
-            if name not in known:
+            if not isinstance(vars(self._kind).get(name), MemberDescriptorType | property):
+                known = _names(self._kind)
                 near = get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
                 inside = f"; for the body write body={{{name!r}: …}}" if "body" in known else ""

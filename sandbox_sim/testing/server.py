@@ -6,6 +6,7 @@ answer. Such a call is told after `PATIENCE_S` of real time.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -21,6 +22,8 @@ from sandbox_sim.web.server import GatewayRunner
 T = TypeVar("T")
 
 PATIENCE_S: Final = 1.0
+# Where a test run has no logging, nothing is written on stderr.
+logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
 
 class Server:

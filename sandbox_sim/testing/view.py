@@ -70,10 +70,11 @@ class View:
 
         async def look() -> Callback | None:
             while True:
-                found = (await self.callbacks()).where(**wanted)
-                called = [each for each in found if each.attempts]
-                if called:
-                    return called[-1]
+                found = await self.read(lambda unit: unit.list_callbacks(self._everything))
+                called = [Callback.of(each) for each in reversed(found) if each.attempts]
+                fitting = Records(Callback, called).where(**wanted)
+                if fitting:
+                    return fitting[-1]
                 if deliveries.receivers or not await jobs.step():
                     return None
 

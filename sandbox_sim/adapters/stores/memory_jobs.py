@@ -34,9 +34,10 @@ class MemoryJobs(MemoryState):
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         entries = list(itertools.islice(self._pop_due(now), limit))
-        for entry in entries:
-            self._service(entry[3]).claimed[entry[1]] = entry
-        self.undo.append(lambda: self._unclaim(entries))
+        if entries:
+            for entry in entries:
+                self._service(entry[3]).claimed[entry[1]] = entry
+            self.undo.append(lambda: self._unclaim(entries))
         return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
 
     async def finish(self, job: Job) -> None:

@@ -190,3 +190,12 @@ async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStor
     assert list(store._unit._services) == [56]
     (due,) = await store.run(lambda unit: unit.claim_due(after(minutes=5), 2000))
     assert due.subject == "first"
+
+
+async def test_whoever_claims_nothing_wakes_nobody(store: MemoryStore) -> None:
+    told: list[str] = []
+    store.watch(lambda: told.append("written"))
+
+    await store.run(methodcaller("claim_due", NOW, 10))
+
+    assert told == []
