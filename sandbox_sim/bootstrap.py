@@ -32,6 +32,7 @@ from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
+from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.gateway.watch import Watch
@@ -87,6 +88,7 @@ def build(
     notices = Notices(
         settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
     )
+    rules = Rules(store, clock, ids)
     settlement = Settlement(ids, accounts, clients, notices)
     pages = CheckoutPages(store, clock, settlement, sandbox)
     payments = Payments(
@@ -156,7 +158,7 @@ def build(
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
+    app.cleanup_ctx.append(partial(_background, store, clock, rules, journal, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
 
 
@@ -211,17 +213,19 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
 async def _background(
     store: Store,
     clock: Clock,
+    rules: Rules,
     journal: Journal,
     jobs: Jobs,
     sender: HttpCallbackSender,
     _app: web.Application,
 ) -> AsyncIterator[None]:
-    """The store, the session of the callbacks and the loop of the jobs, while we run."""
+    """The store, the rules in it, the session of the callbacks and the loops, while we run."""
     await store.open()
     try:
         shift = await store.run(lambda unit: unit.clock_shift())
         if shift != clock.shift:
             clock.move_to(clock.now() + (shift - clock.shift))
+        await rules.load()
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield

@@ -17,6 +17,7 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.journal import NO_SERVICE, Entry, request_text
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.rules import Rule, RuleKind, match_of
 from sandbox_sim.domain.sms import Message, SmsStatus
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
@@ -30,6 +31,7 @@ JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
+RULE: Final = ("service_id", *Rule._fields)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -188,6 +190,20 @@ def to_entry(row: Row) -> Entry:
     warnings = tuple(json.loads(values["warnings"]))
     values.update(at=moment(values["at"]), service_id=values["service_id"] or None)
     return Entry(**{**values, **bodies, "warnings": warnings})
+
+
+def from_rule(rule: Rule) -> Row:
+    """In the order of `RULE`; `match` and `effect` are JSON."""
+    rule_id, kind, match, effect, times, created_at, *counts = rule
+    documents = json.dumps(match.shown()), json.dumps(effect)
+    return (match.service_id, rule_id, kind.value, *documents, times, micros(created_at), *counts)
+
+
+def to_rule(row: Row) -> Rule:
+    """From the columns of `RULE`."""
+    _, rule_id, kind, match, effect, times, created_at, *counts = row
+    documents = match_of(json.loads(match)), json.loads(effect)
+    return Rule(rule_id, RuleKind(kind), *documents, times, moment(created_at), *counts)
 
 
 def _clean(text: str) -> str:
