@@ -174,12 +174,13 @@ def to_message(row: Row) -> Message:
 def from_entry(entry: Entry) -> Row:
     """In the order of `ENTRY`; the warnings are JSON."""
     transaction_id = entry.transaction_id and _clean(entry.transaction_id)
+    warnings = json.dumps(entry.warnings) if entry.warnings else "[]"
     return (
         *(entry.id, micros(entry.at), entry.service_id or NO_SERVICE),
         *(entry.operation, transaction_id),
         *(_clean(entry.method), _clean(entry.path), _clean(request_text(entry))),
         *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
-        *(json.dumps(entry.warnings), entry.answer.decode(), entry.duration_ms),
+        *(warnings, entry.answer.decode(), entry.duration_ms),
     )
 
 
