@@ -34,6 +34,7 @@ from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
@@ -139,11 +140,12 @@ def build(
     )
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
+    timekeeping = Timekeeping(store, clock)
     app = make_app(
         frontdoor,
         [
             Control(store, clock, watch, clients, guard),
-            ClockFace(clock, jobs, guard),
+            ClockFace(clock, jobs, timekeeping, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(
                 Records(store, journal, watch),
@@ -156,7 +158,7 @@ def build(
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
+    app.cleanup_ctx.append(partial(_background, store, timekeeping, journal, jobs, http_sender))
     return Gateway(app, store, clock, jobs, deliveries)
 
 
@@ -210,7 +212,7 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
 
 async def _background(
     store: Store,
-    clock: Clock,
+    timekeeping: Timekeeping,
     journal: Journal,
     jobs: Jobs,
     sender: HttpCallbackSender,
@@ -219,9 +221,7 @@ async def _background(
     """The store, the session of the callbacks and the loop of the jobs, while we run."""
     await store.open()
     try:
-        shift = await store.run(lambda unit: unit.clock_shift())
-        if shift != clock.shift:
-            clock.move_to(clock.now() + (shift - clock.shift))
+        await timekeeping.restore()
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield

@@ -41,7 +41,8 @@ BEGIN
         EXECUTE format('DELETE FROM sandbox_sim.%I', name);
     END LOOP;
     IF to_regclass('sandbox_sim.clock') IS NOT NULL THEN
-        UPDATE sandbox_sim.clock SET shift = 0;
+        UPDATE sandbox_sim.clock SET shift = NULL, frozen_at = NULL;
+        UPDATE sandbox_sim.gateway SET shift_told = NULL, frozen_at_told = NULL;
     END IF;
 END $$
 """

@@ -89,15 +89,15 @@ class Jobs:
         and where it arrived last, because real time went on meanwhile: other servers follow then.
         """
         target = self._clock.now() + by
-        shift = self._clock.shift + by
-        await self._store.run(lambda unit: unit.save_clock_shift(shift))
+        goal = self._clock.state.moved(by)
+        await self._store.run(lambda unit: unit.save_clock(goal))
         ran = list(await self.settle())
         while (due := await self._next_due()) is not None and due <= target:
             self._clock.move_to(max(due, self._clock.now()))
             ran.extend(await self.settle())
         self._clock.move_to(max(target, self._clock.now()))
-        arrived = self._clock.shift
-        await self._store.run(lambda unit: unit.save_clock_shift(arrived))
+        arrived = self._clock.state
+        await self._store.run(lambda unit: unit.save_clock(arrived))
         return ran
 
     async def _batch(

@@ -233,12 +233,13 @@ def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
 def _problem(model: type[Input], detail: ErrorDetails) -> str:
     """One field, what is wrong with it, and what to do."""
     kind, fields = detail["type"], model.model_fields
+    names = ", ".join(fields) or "no fields"
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
-        return f"the body must be a JSON object with {', '.join(fields)}"
+        return f"the body must be a JSON object with {names}"
     name = str(detail["loc"][0])
     if kind == "extra_forbidden":
-        return f"{name!r} is unknown: leave it out (there are {', '.join(fields)})"
+        return f"{name!r} is unknown: leave it out (there are {names})"
     verb = "is required, and must be" if kind == "missing" else "must be"
     return f"{name} {verb} {fields[name].description}"

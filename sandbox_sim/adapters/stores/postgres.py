@@ -31,6 +31,7 @@ from sandbox_sim.adapters.stores.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres_url import masked
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.ports import Clock, StoreError, Unit
 
@@ -77,12 +78,12 @@ class PostgresStore:
             clock,
             lease,
             on_job=self._on_job,
-            on_shift=self._on_shift,
+            on_clock=self._on_clock,
             on_beat=self._on_beat,
         )
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
-        self._shift = timedelta()
+        self._clock_told: ClockState | None = None
         self._forget_at: datetime | None = None
         self._tidying: asyncio.Task[None] | None = None
 
@@ -93,7 +94,7 @@ class PostgresStore:
             async with self._pool.acquire() as connection:
                 await migrate(connection)
             await self._line.open()
-            self._shift = await self._run(lambda unit: unit.shift_at_open())
+            self._clock_told = await self._run(lambda unit: unit.clock_at_open())
             self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
         except BaseException as error:
             await self.close()
@@ -179,18 +180,18 @@ class PostgresStore:
         if unit.added is not None:
             self._on_job(unit.added)
             self._line.tell_job(unit.added)
-        if unit.shift is not None:
-            self._shift = unit.shift
+        if unit.clock_told is not None:
+            self._clock_told = unit.clock_told
 
     def _on_job(self, due_at: datetime) -> None:
         if self._notice is not None:
             self._notice(due_at)
 
-    def _on_shift(self, shift: timedelta) -> None:
-        """Follow whoever moved the clock; what we moved ourselves we know."""
-        if shift != self._shift:
-            self._shift = shift
-            self._clock.move_to(self._clock.now() + (shift - self._clock.shift))
+    def _on_clock(self, state: ClockState) -> None:
+        """Follow whoever set the clock; what we told ourselves we know."""
+        if state != self._clock_told:
+            self._clock_told = state
+            self._clock.set_to(state)
 
     def _on_beat(self) -> None:
         if self._tidying is None or self._tidying.done():

@@ -1,14 +1,13 @@
 """The connection of a server that stays: over it the servers of one gateway hear of one another.
 
-Whoever adds a job tells the others when it falls due, whoever moved the clock tells how far, and
+Whoever adds a job tells the others when it falls due, whoever set the clock tells that it did, and
 every few seconds each extends the leases of the jobs that it works on and frees those of servers
 that died. A notification that was lost is made up for by that beat.
 
 Of a job it is told here, after the commit, and not in the transaction that added it: Postgres lets
 only one transaction that notifies commit at a time, in all of its databases, and a store that
-writes thousands of jobs would stand in that queue with each of them. The clock is moved seldom, and
-its notifications must come in the order of the commits, so they are part of the transaction; and
-whoever moved it waits until the others say that they followed.
+writes thousands of jobs would stand in that queue with each of them. The clock is set seldom, so
+that is told in the transaction; and whoever did it waits until the others say that they followed.
 """
 
 import asyncio
@@ -19,7 +18,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sandbox_sim.adapters.stores.postgres_connection import BROKEN, Connection, in_words
-from sandbox_sim.adapters.stores.rows import micros, moment
+from sandbox_sim.adapters.stores.rows import micros, moment, to_clock_state
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.gateway.ports import Clock
 
 JOBS: Final = "sandbox_sim_jobs"
@@ -28,7 +28,7 @@ FOLLOWED: Final = "sandbox_sim_followed"
 # Between two tries to reach Postgres again, and for what is said before we leave, in seconds.
 _PAUSE_S: Final = 1.0
 _LAST_WORDS_S: Final = 1.0
-# How long whoever moved the clock waits for the others to follow.
+# How long whoever set the clock waits for the others to follow.
 _FOLLOWING_S: Final = 1.0
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -51,7 +51,7 @@ SELECT due_at, kind, service_id, subject FROM freed ORDER BY due_at, number RETU
 _FREE_THE_DEAD: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
 _FREE_OURS: Final = _FREE.format(which="number = ANY($1::bigint[])")
 _NEXT_DUE: Final = "SELECT min(due_at) FROM jobs WHERE lease_until = 0"
-_SHIFT: Final = "SELECT shift_told FROM gateway"
+CLOCK_TOLD: Final = "SELECT shift_told, frozen_at_told FROM gateway"
 
 log = logging.getLogger("sandbox_sim.store")
 
@@ -60,7 +60,7 @@ class Line:
     """Tells and hears. `claims` are the numbers of the jobs that this server works on.
 
     on_job: called with the due time of a job that others added, or that nobody works on.
-    on_shift: called with how far another server moved the clock. on_beat: called at each beat.
+    on_clock: called with how the clock is set, after another server did. on_beat: at each beat.
     name: of this server among those that are connected; 0 while it is not.
     """
 
@@ -71,7 +71,7 @@ class Line:
         lease: timedelta,
         *,
         on_job: Callable[[datetime], None],
-        on_shift: Callable[[timedelta], None],
+        on_clock: Callable[[ClockState], None],
         on_beat: Callable[[], None],
     ) -> None:
         self.claims: set[int] = set()
@@ -80,7 +80,7 @@ class Line:
         self._clock = clock
         self._lease = lease
         self._on_job = on_job
-        self._on_shift = on_shift
+        self._on_clock = on_clock
         self._on_beat = on_beat
         self._connection: Connection | None = None
         self._stands_since = 0.0
@@ -90,7 +90,7 @@ class Line:
         self._due: datetime | None = None
         self._freed: list[int] = []
         self._leaders: list[int] = []
-        # Who has yet to follow our moving of the clock.
+        # Who has yet to set its clock as we did ours.
         self._followers: set[int] = set()
         self._all_followed = asyncio.Event()
         self._told: datetime | None = None
@@ -135,12 +135,12 @@ class Line:
         self._wake.set()
 
     def expect(self, followers: set[int]) -> None:
-        """These servers are about to hear that we moved the clock."""
+        """These servers are about to hear that we set the clock."""
         self._followers = followers if self.name else set()
         self._all_followed.clear()
 
     async def followed(self) -> None:
-        """Return when all of them have moved theirs, or have had the time."""
+        """Return when all of them have set theirs, or have had the time."""
         until = self._clock.monotonic() + _FOLLOWING_S
         while self._followers and (left := until - self._clock.monotonic()) > 0:
             await self._clock.wait_at_most(self._all_followed, left)
@@ -178,6 +178,7 @@ class Line:
             await self._free(connection, numbers)
             del self._freed[: len(numbers)]
         while self._leaders:
+            await self._follow(connection)
             await connection.execute(_NOTIFY, FOLLOWED, str(self._leaders.pop()))
         if self._due is not None:
             self._told, self._due = self._due, None
@@ -192,22 +193,27 @@ class Line:
             self._on_job(earliest)
             self.tell_job(earliest)
 
+    async def _follow(self, connection: Connection) -> None:
+        """Set our clock as all were told to."""
+        (told,) = await connection.fetch(CLOCK_TOLD)
+        state = to_clock_state(tuple(told))
+        if state is not None:
+            self._on_clock(state)
+
     def _hear(self, _connection: object, sender: int, channel: str, payload: object) -> None:
         """A notification came. What we said ourselves we know."""
-        words = [int(word) for word in str(payload).split()]
+        number = int(str(payload))
         if channel == CLOCK:
-            leader, shift = words
-            if leader != self.name:
-                self._on_shift(shift * _MICROSECOND)
-                self._leaders.append(leader)
+            if number != self.name:
+                self._leaders.append(number)
                 self._wake.set()
         elif channel == FOLLOWED:
-            if words == [self.name]:
+            if number == self.name:
                 self._followers.discard(sender)
                 if not self._followers:
                     self._all_followed.set()
         elif sender != self.name:
-            self._on_job(moment(words[0]))
+            self._on_job(moment(number))
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
@@ -241,14 +247,13 @@ class Line:
             await self._clock.wait_at_most(asyncio.Event(), _PAUSE_S)
             try:
                 connection = await self._listening()
-                shift = await connection.fetchval(_SHIFT)
+                await self._follow(connection)
             except BROKEN as error:
                 log.warning("Postgres is away, trying again: %s", in_words(error))
                 self._hang_up()
                 continue
             log.warning("Postgres is back")
             self._told = None
-            self._on_shift(shift * _MICROSECOND)
             return connection
 
     def _woken(self, _connection: object) -> None:

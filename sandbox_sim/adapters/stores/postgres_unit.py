@@ -7,9 +7,10 @@ from hashlib import blake2b
 from typing import Final, cast
 
 from sandbox_sim.adapters.stores.postgres_connection import LINE_NAME, Borrowed
-from sandbox_sim.adapters.stores.postgres_line import CLOCK, NOW
-from sandbox_sim.adapters.stores.rows import Row, micros
+from sandbox_sim.adapters.stores.postgres_line import CLOCK, CLOCK_TOLD, NOW
+from sandbox_sim.adapters.stores.rows import Row, from_clock_state, micros, to_clock_state
 from sandbox_sim.adapters.stores.sql import SqlUnit
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.ports import Clock, JobLost, StoreError
@@ -57,7 +58,7 @@ class PostgresUnit(SqlUnit):
         self.claimed: set[int] = set()
         self.finished: set[int] = set()
         self.held: dict[str, int] = {}
-        self.shift: timedelta | None = None
+        self.clock_told: ClockState | None = None
         self.told: set[int] = set()
         self.wrote = False
         self._connection = connection
@@ -130,25 +131,25 @@ class PostgresUnit(SqlUnit):
             raise JobLost(f"job {job.number} was taken over by another server, or done already")
         self.finished.add(job.number)
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
+    async def save_clock(self, state: ClockState) -> None:
         """Others follow when we have arrived: on the way we stop at each due time."""
-        await super().save_clock_shift(shift)
-        self.shift = shift
-        if shift == self._clock.shift:
-            await self._tell_shift(shift)
+        await super().save_clock(state)
+        if state == self._clock.state:
+            await self._tell_clock(state)
 
-    async def shift_at_open(self) -> timedelta:
-        """The shift of the clock; whoever was to tell the others may have died on the way."""
-        shift = await self.clock_shift()
-        ((told,),) = await self._rows("SELECT shift_told FROM gateway")
-        if told != shift // _MICROSECOND:
-            await self._tell_shift(shift)
-        return shift
+    async def clock_at_open(self) -> ClockState | None:
+        """How the clock is set; whoever was to tell the others may have died on the way."""
+        state = await self.clock()
+        (told,) = await self._rows(CLOCK_TOLD)
+        if state is not None and state != to_clock_state(told):
+            await self._tell_clock(state)
+        return state
 
-    async def _tell_shift(self, shift: timedelta) -> None:
-        told = shift // _MICROSECOND
-        await self._rows("UPDATE gateway SET shift_told = ?", told)
-        await self._rows("SELECT pg_notify(?, ?)", CLOCK, f"{self._name} {told}")
+    async def _tell_clock(self, state: ClockState) -> None:
+        values = from_clock_state(state)
+        await self._rows("UPDATE gateway SET shift_told = ?, frozen_at_told = ?", *values)
+        await self._rows("SELECT pg_notify(?, ?)", CLOCK, str(self._name))
+        self.clock_told = state
         self.told = {pid for (pid,) in await self._rows(_OTHERS, LINE_NAME, self._name)}
 
     async def forget(self, now: datetime) -> None:

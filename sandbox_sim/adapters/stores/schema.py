@@ -148,10 +148,12 @@ CREATE TABLE dropped_requests (
     count BIGINT NOT NULL
 );
 
+-- One row, empty until the clock is set.
 CREATE TABLE clock (
-    shift BIGINT NOT NULL
+    shift BIGINT,
+    frozen_at BIGINT
 );
-INSERT INTO clock VALUES (0);
+INSERT INTO clock VALUES (NULL, NULL);
 """,
 )
 

@@ -74,7 +74,7 @@ async def test_when_it_is_back_the_others_are_heard_again(
     await way.cut()
     await near.run(lambda unit: unit.add_job(job(due_at=after(minutes=1))))
     near_clock.move_to(after(minutes=5))
-    await near.run(lambda unit: unit.save_clock_shift(near_clock.shift))
+    await near.run(lambda unit: unit.save_clock(near_clock.state))
 
     await way.open()
 

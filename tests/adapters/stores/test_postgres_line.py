@@ -110,7 +110,7 @@ class TestClock:
         one, _ = await open_postgres(clock=here), await open_postgres(clock=there)
         for minutes in (5, 10, 4):
             here.move_to(after(minutes=minutes))
-            await one.run(lambda unit: unit.save_clock_shift(here.shift))
+            await one.run(lambda unit: unit.save_clock(here.state))
 
             assert here.now() == there.now() == after(minutes=minutes)
 
@@ -123,7 +123,7 @@ class TestClock:
         for place, minutes in enumerate((3, 8, 20, 21)):
             moving = clocks[place]
             moving.move_to(after(minutes=minutes))
-            await stores[place].run(methodcaller("save_clock_shift", moving.shift))
+            await stores[place].run(methodcaller("save_clock", moving.state))
 
             assert {clock.now() for clock in clocks} == {after(minutes=minutes)}
 
@@ -140,9 +140,9 @@ class TestClock:
         task.cancel()  # it hears, and says nothing
 
         here.move_to(after(minutes=5))
-        await one.run(lambda unit: unit.save_clock_shift(here.shift))
+        await one.run(lambda unit: unit.save_clock(here.state))
 
-        assert await one.run(lambda unit: unit.clock_shift()) == FIVE_MINUTES
+        assert await one.run(lambda unit: unit.clock()) == here.state
 
     async def test_on_the_way_nobody_follows(self, open_postgres: OpenPostgres) -> None:
         """`Jobs.advance` keeps first where it goes, and stops at each due time on the way."""
@@ -150,7 +150,7 @@ class TestClock:
         one, other = await open_postgres(clock=here), await open_postgres(clock=there)
         noticed = noticed_by(other)
 
-        await one.run(lambda unit: unit.save_clock_shift(FIVE_MINUTES))
+        await one.run(lambda unit: unit.save_clock(here.state.moved(FIVE_MINUTES)))
         await add(one, after(minutes=1))
         await eventually(lambda: noticed == [after(minutes=1)])
 
@@ -161,7 +161,8 @@ class TestClock:
     ) -> None:
         there = VirtualClock()
         one, _ = await open_postgres(), await open_postgres(clock=there)
-        await one.run(lambda unit: unit.save_clock_shift(FIVE_MINUTES))
+        goal = there.state.moved(FIVE_MINUTES)
+        await one.run(lambda unit: unit.save_clock(goal))
         await one.close()
 
         again = VirtualClock()
@@ -169,7 +170,7 @@ class TestClock:
 
         await eventually(lambda: there.now() == after(minutes=5))
         assert again.now() == after(), "it is moved by who opened it"
-        assert await reopened.run(lambda unit: unit.clock_shift()) == FIVE_MINUTES
+        assert await reopened.run(lambda unit: unit.clock()) == goal
 
     async def test_what_was_missed_is_caught_up_with(
         self, open_postgres: OpenPostgres, url: str
@@ -179,9 +180,32 @@ class TestClock:
 
         await break_line(other, url)
         here.move_to(after(minutes=5))
-        await one.run(lambda unit: unit.save_clock_shift(here.shift))
+        await one.run(lambda unit: unit.save_clock(here.state))
 
         await eventually(lambda: there.now() == after(minutes=5))
+
+    async def test_all_stand_still_and_go_on_together(self, open_postgres: OpenPostgres) -> None:
+        here, there = SystemClock(), SystemClock()
+        one, _ = await open_postgres(clock=here), await open_postgres(clock=there)
+
+        here.freeze()
+        await one.run(lambda unit: unit.save_clock(here.state))
+        assert there.now() == there.now() == here.now()
+
+        here.resume()
+        await one.run(lambda unit: unit.save_clock(here.state))
+        assert there.state == here.state
+        assert there.state.frozen_at is None
+
+    async def test_one_that_comes_later_finds_it_frozen(self, open_postgres: OpenPostgres) -> None:
+        here = SystemClock()
+        one = await open_postgres(clock=here)
+        here.freeze()
+        await one.run(lambda unit: unit.save_clock(here.state))
+
+        late = await open_postgres(clock=SystemClock())
+
+        assert await late.run(lambda unit: unit.clock()) == here.state
 
     async def test_clocks_that_go_are_as_far_apart_as_before(
         self, open_postgres: OpenPostgres
@@ -190,6 +214,6 @@ class TestClock:
         one, _ = await open_postgres(clock=here), await open_postgres(clock=there)
 
         here.move_to(here.now() + FIVE_MINUTES)
-        await one.run(lambda unit: unit.save_clock_shift(here.shift))
+        await one.run(lambda unit: unit.save_clock(here.state))
 
-        assert abs(here.shift - there.shift) < timedelta(seconds=1)
+        assert abs(here.state.shift - there.state.shift) < timedelta(seconds=1)
