@@ -84,7 +84,9 @@ def build(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
     )
     sandbox = _sandbox(settings)
-    deliveries = Deliveries(store, clock, sender or http_sender, _schedule(settings), gate)
+    deliveries = Deliveries(
+        store, clock, sender or http_sender, _schedule(settings), gate, settings.routes()
+    )
     notices = Notices(
         settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
     )

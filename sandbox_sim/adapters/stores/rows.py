@@ -104,7 +104,7 @@ def from_callback(callback: Callback) -> Row:
     """In the order of `CALLBACK`; the attempts are JSON."""
     *texts, profile, body, signature, created_at, state, attempts = callback
     document = [
-        (*attempt[:1], micros(attempt.at), *attempt[2:6], _maybe_micros(attempt.next_attempt_at))
+        (*attempt[:1], micros(attempt.at), *attempt[2:7], _maybe_micros(attempt.next_attempt_at))
         for attempt in attempts
     ]
     return (
