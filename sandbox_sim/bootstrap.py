@@ -32,6 +32,7 @@ from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
+from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.gateway.timekeeping import Timekeeping
@@ -90,6 +91,7 @@ def build(
     notices = Notices(
         settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
     )
+    rules = Rules(store, clock, ids)
     settlement = Settlement(ids, accounts, clients, notices)
     pages = CheckoutPages(store, clock, settlement, sandbox)
     payments = Payments(
@@ -160,7 +162,9 @@ def build(
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, store, timekeeping, journal, jobs, http_sender))
+    app.cleanup_ctx.append(
+        partial(_background, store, timekeeping, rules, journal, jobs, http_sender)
+    )
     return Gateway(app, store, clock, jobs, deliveries)
 
 
@@ -215,15 +219,17 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
 async def _background(
     store: Store,
     timekeeping: Timekeeping,
+    rules: Rules,
     journal: Journal,
     jobs: Jobs,
     sender: HttpCallbackSender,
     _app: web.Application,
 ) -> AsyncIterator[None]:
-    """The store, the session of the callbacks and the loop of the jobs, while we run."""
+    """The store, the rules in it, the session of the callbacks and the loops, while we run."""
     await store.open()
     try:
         await timekeeping.restore()
+        await rules.load()
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield

@@ -107,7 +107,7 @@ class Settings(BaseModel):
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="info tells every rejection and callback attempt, debug every request."
+        "info", description="info tells what was rejected or not delivered, debug everything."
     )
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
     tls_terminated: bool = Field(

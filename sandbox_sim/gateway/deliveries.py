@@ -193,8 +193,11 @@ class Deliveries:
                 await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
+        """Tell of what went wrong, and of a receiver that is back; the rest at debug."""
         attempt = callback.attempts[-1]
-        level = logging.INFO if callback.state is Delivery.DELIVERED else logging.WARNING
+        level = logging.WARNING
+        if callback.state is Delivery.DELIVERED:
+            level = logging.DEBUG if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
         following = ""

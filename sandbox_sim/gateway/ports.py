@@ -3,6 +3,7 @@
 from asyncio import Event
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
 from sandbox_sim.domain.callbacks import Answer, Callback
@@ -20,6 +21,7 @@ from sandbox_sim.domain.ledger import (
     Posting,
 )
 from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 
@@ -89,6 +91,12 @@ class Ids(Protocol):
     def token(self) -> str:
         """Unguessable, for addresses that are their own key."""
         ...
+
+
+class Topic(StrEnum):
+    """What every server of a gateway has to hear of at once."""
+
+    RULES = "rules"
 
 
 class Unit(Protocol):
@@ -235,6 +243,26 @@ class Unit(Protocol):
         """Empty an inbox; how many messages it had."""
         ...
 
+    async def rules(self) -> Sequence[Rule]:
+        """All rules, the newest first."""
+        ...
+
+    async def rule(self, rule_id: str) -> Rule | None:
+        """One rule; until this unit is done nobody else reads it by this."""
+        ...
+
+    async def save_rule(self, rule: Rule) -> None:
+        """Add or replace."""
+        ...
+
+    async def delete_rule(self, rule_id: str) -> None:
+        """Take it out."""
+        ...
+
+    async def announce(self, topic: Topic) -> None:
+        """Have whoever watches the topic told when this unit is committed."""
+        ...
+
     async def reset(self, service_id: int | None) -> None:
         """Forget all that was ever done for a service, its jobs too; or for all, inboxes too."""
         ...
@@ -281,6 +309,10 @@ class Store(Protocol):
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
+        ...
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced, on every server, before `run` returns."""
         ...
 
 

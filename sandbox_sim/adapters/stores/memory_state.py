@@ -18,8 +18,9 @@ from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
+from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import Message
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.gateway.ports import Clock, Topic
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
 QueuedJob = tuple[datetime, int, JobKind, int, str]
@@ -48,11 +49,12 @@ def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
 
 
 class MemoryState(Undo):
-    """The containers; `undo` and `added` belong to the unit of work in hand."""
+    """The containers; `undo`, `added` and `announced` belong to the unit of work in hand."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self.added: datetime | None = None
+        self.announced: tuple[Topic, ...] = ()
         self._clock = clock
         self._numbers = itertools.count(1)
         self._clock_state: ClockState | None = None
@@ -71,6 +73,7 @@ class MemoryState(Undo):
         self._places: dict[str, int] = {}
         self._lines: list[LedgerLine] = []
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
+        self._rules: dict[str, Rule] = {}
 
     def _service(self, service_id: int) -> Service:
         service = self._services.get(service_id)

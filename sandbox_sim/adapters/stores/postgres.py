@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 import asyncpg
 
+from sandbox_sim.adapters.stores.announcements import Announcements
 from sandbox_sim.adapters.stores.postgres_connection import (
     BROKEN,
     PATIENCE_S,
@@ -33,7 +34,7 @@ from sandbox_sim.adapters.stores.postgres_url import masked
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY
 from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.ports import Clock, StoreError, Unit
+from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
@@ -83,6 +84,7 @@ class PostgresStore:
         )
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
+        self._announcements = Announcements()
         self._clock_told: ClockState | None = None
         self._forget_at: datetime | None = None
         self._tidying: asyncio.Task[None] | None = None
@@ -121,6 +123,10 @@ class PostgresStore:
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added, by any server."""
         self._notice = notice
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced by this server, before `run` returns."""
+        self._announcements.watch(topic, notice)
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` in a transaction of its own; returns when that is committed.
@@ -164,6 +170,7 @@ class PostgresStore:
             self._committed(unit)
             if unit.told:
                 await self._line.followed()
+            await self._announcements.tell(unit.announced)
             return result
         finally:
             with contextlib.suppress(*BROKEN):

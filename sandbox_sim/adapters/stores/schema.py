@@ -10,7 +10,7 @@ from typing import Final
 # The tables whose rows belong to a service.
 OF_SERVICES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
-    *("requests", "dropped_requests"),
+    *("requests", "dropped_requests", "rules"),
 )
 
 MIGRATIONS: Final = (
@@ -146,6 +146,20 @@ CREATE INDEX requests_by_service ON requests (service_id, number);
 CREATE TABLE dropped_requests (
     service_id BIGINT PRIMARY KEY,
     count BIGINT NOT NULL
+);
+
+-- The service of a rule for all of them is NULL.
+CREATE TABLE rules (
+    number {serial},
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    service_id BIGINT,
+    match TEXT NOT NULL,
+    effect TEXT NOT NULL,
+    times BIGINT,
+    created_at BIGINT NOT NULL,
+    seen BIGINT NOT NULL,
+    used BIGINT NOT NULL
 );
 
 -- One row, empty until the clock is set.

@@ -13,6 +13,7 @@ from sandbox_sim.adapters.stores import rows, schema
 from sandbox_sim.adapters.stores.rows import micros, moment
 from sandbox_sim.adapters.stores.sql_base import insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql_journal import SqlJournal
+from sandbox_sim.adapters.stores.sql_rules import SqlRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
@@ -89,7 +90,7 @@ _A_NUMBER_BEYOND_ALL: Final = 2**62
 _A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
 
-class SqlUnit(SqlJournal):
+class SqlUnit(SqlJournal, SqlRules):
     """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
@@ -97,6 +98,7 @@ class SqlUnit(SqlJournal):
     PASSING_OVER: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
+        super().__init__()
         self.added: datetime | None = None
         self._clock = clock
 
