@@ -144,12 +144,12 @@ def build(
     )
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
-    timekeeping = Timekeeping(store, clock)
+    timekeeping = Timekeeping(store, clock, jobs)
     app = make_app(
         frontdoor,
         [
             Control(store, clock, watch, clients, guard),
-            ClockFace(clock, jobs, timekeeping, guard),
+            ClockFace(clock, timekeeping, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(
                 Records(store, journal, watch),
@@ -228,7 +228,7 @@ async def _background(
     """The store, the rules in it, the session of the callbacks and the loops, while we run."""
     await store.open()
     try:
-        await timekeeping.restore()
+        await timekeeping.start()
         await rules.load()
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]

@@ -42,7 +42,6 @@ BEGIN
     END LOOP;
     IF to_regclass('sandbox_sim.clock') IS NOT NULL THEN
         UPDATE sandbox_sim.clock SET shift = NULL, frozen_at = NULL;
-        UPDATE sandbox_sim.gateway SET shift_told = NULL, frozen_at_told = NULL;
     END IF;
 END $$
 """

@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.deliveries import Deliveries
-from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Topic, Unit
 
 BATCH: Final = 100
 # A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
@@ -97,7 +97,12 @@ class Jobs:
             ran.extend(await self.settle())
         self._clock.move_to(max(target, self._clock.now()))
         arrived = self._clock.state
-        await self._store.run(lambda unit: unit.save_clock(arrived))
+
+        async def arrive(unit: Unit) -> None:
+            await unit.save_clock(arrived)
+            await unit.announce(Topic.CLOCK)
+
+        await self._store.run(arrive)
         return ran
 
     async def _batch(

@@ -96,6 +96,7 @@ class Ids(Protocol):
 class Topic(StrEnum):
     """What every server of a gateway has to hear of at once."""
 
+    CLOCK = "clock"
     RULES = "rules"
 
 

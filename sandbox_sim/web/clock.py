@@ -1,6 +1,5 @@
 """Gateway time under `/_sandbox/clock`: what it is, moving and stopping it. Source: CONVENTIONS."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -9,7 +8,6 @@ from pydantic import Field
 
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.web.control_api import Guard, Input, Routes, body_of
@@ -33,12 +31,10 @@ class Nothing(Input):
 class ClockFace:
     """Time, for whoever holds the control token; it is one for all services."""
 
-    def __init__(self, clock: Clock, jobs: Jobs, timekeeping: Timekeeping, guard: Guard) -> None:
+    def __init__(self, clock: Clock, timekeeping: Timekeeping, guard: Guard) -> None:
         self._clock = clock
-        self._jobs = jobs
         self._timekeeping = timekeeping
         self._guard = guard
-        self._one_at_a_time = asyncio.Lock()
 
     def routes(self) -> Routes:
         """The route table."""
@@ -56,8 +52,7 @@ class ClockFace:
     async def advance(self, request: web.Request) -> web.Response:
         """Move time on; answers when all that fell due on the way is done, callbacks included."""
         by = timedelta(seconds=(await body_of(request, Advance)).seconds)
-        async with self._one_at_a_time:
-            ran = await self._jobs.advance(by)
+        ran = await self._timekeeping.advance(by)
         return web.json_response({**self._shown(), "ran": [_shown(job) for job in ran]})
 
     async def freeze(self, request: web.Request) -> web.Response:
@@ -72,8 +67,7 @@ class ClockFace:
         self, request: web.Request, change: Callable[[], Awaitable[None]]
     ) -> web.Response:
         await body_of(request, Nothing, optional=True)
-        async with self._one_at_a_time:
-            await change()
+        await change()
         return web.json_response(self._shown())
 
     def _shown(self) -> dict[str, object]:

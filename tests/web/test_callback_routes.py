@@ -38,7 +38,7 @@ async def test_a_callback_to_the_live_site_arrives_on_this_machine(
 async def test_both_addresses_are_shown(
     start_sandbox: StartSandbox, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
     sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(receiver)})
 
     await sandbox.collect(callback_url=LIVE.replace("//", "//me:s3same@"))

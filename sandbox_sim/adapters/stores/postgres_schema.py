@@ -1,8 +1,7 @@
 """Our tables in a Postgres database: a schema of their own, made and brought up to date.
 
 Beside what both databases have there is the table `gateway`, with one row: the version of the
-tables, how many blocks of network transaction ids were given out, and how the clock is set that
-every server was told of last.
+tables, and how many blocks of network transaction ids were given out.
 """
 
 from typing import Final
@@ -21,11 +20,9 @@ _TABLES: Final = (
 _FOUNDATION: Final = """
 CREATE TABLE gateway (
     version INTEGER NOT NULL,
-    network_blocks BIGINT NOT NULL,
-    shift_told BIGINT,
-    frozen_at_told BIGINT
+    network_blocks BIGINT NOT NULL
 );
-INSERT INTO gateway VALUES (0, 0, NULL, NULL);
+INSERT INTO gateway VALUES (0, 0);
 """
 
 

@@ -7,10 +7,9 @@ from hashlib import blake2b
 from typing import Final, cast
 
 from sandbox_sim.adapters.stores.postgres_connection import LINE_NAME, Borrowed
-from sandbox_sim.adapters.stores.postgres_line import CLOCK, CLOCK_TOLD, NOW
-from sandbox_sim.adapters.stores.rows import Row, from_clock_state, micros, to_clock_state
+from sandbox_sim.adapters.stores.postgres_line import NEWS, NOW
+from sandbox_sim.adapters.stores.rows import Row, micros
 from sandbox_sim.adapters.stores.sql import SqlUnit
-from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.ports import Clock, JobLost, StoreError
@@ -34,7 +33,7 @@ _FORGETTING_S: Final = 300.0
 
 
 class PostgresUnit(SqlUnit):
-    """What it did is of use only when it is committed; `told` are the servers that follow then.
+    """What it did is of use only when it is committed.
 
     gate: holds transactions whose answer is not written. claims: the jobs of this server by number.
     name: of this server on the line. tries: how often the same work was tried before.
@@ -58,8 +57,6 @@ class PostgresUnit(SqlUnit):
         self.claimed: set[int] = set()
         self.finished: set[int] = set()
         self.held: dict[str, int] = {}
-        self.clock_told: ClockState | None = None
-        self.told: set[int] = set()
         self.wrote = False
         self._connection = connection
         self._gate = gate
@@ -131,26 +128,14 @@ class PostgresUnit(SqlUnit):
             raise JobLost(f"job {job.number} was taken over by another server, or done already")
         self.finished.add(job.number)
 
-    async def save_clock(self, state: ClockState) -> None:
-        """Others follow when we have arrived: on the way we stop at each due time."""
-        await super().save_clock(state)
-        if state == self._clock.state:
-            await self._tell_clock(state)
+    async def tell(self, number: int) -> set[int]:
+        """Have the other servers hear of what was announced; who they are.
 
-    async def clock_at_open(self) -> ClockState | None:
-        """How the clock is set; whoever was to tell the others may have died on the way."""
-        state = await self.clock()
-        (told,) = await self._rows(CLOCK_TOLD)
-        if state is not None and state != to_clock_state(told):
-            await self._tell_clock(state)
-        return state
-
-    async def _tell_clock(self, state: ClockState) -> None:
-        values = from_clock_state(state)
-        await self._rows("UPDATE gateway SET shift_told = ?, frozen_at_told = ?", *values)
-        await self._rows("SELECT pg_notify(?, ?)", CLOCK, str(self._name))
-        self.clock_told = state
-        self.told = {pid for (pid,) in await self._rows(_OTHERS, LINE_NAME, self._name)}
+        number: what the line calls this news.
+        """
+        news = " ".join(map(str, (self._name, number, *self.announced)))
+        await self._rows("SELECT pg_notify(?, ?)", NEWS, news)
+        return {pid for (pid,) in await self._rows(_OTHERS, LINE_NAME, self._name)}
 
     async def forget(self, now: datetime) -> None:
         """One server at a time does it for all."""
