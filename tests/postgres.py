@@ -40,7 +40,7 @@ BEGIN
         EXECUTE format('DELETE FROM sandbox_sim.%I', name);
     END LOOP;
     IF to_regclass('sandbox_sim.clock') IS NOT NULL THEN
-        UPDATE sandbox_sim.clock SET shift = 0;
+        UPDATE sandbox_sim.clock SET shift = NULL, frozen_at = NULL;
     END IF;
 END $$
 """

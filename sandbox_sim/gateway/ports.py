@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeVar
 
 from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import Entry
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Two times: the gateway's, which can be moved, and the real one, which goes on."""
+    """Two times: the gateway's, which can be moved and frozen, and the real one, which goes on."""
 
     def now(self) -> datetime:
         """Gateway time, in UTC."""
@@ -39,12 +40,24 @@ class Clock(Protocol):
         ...
 
     @property
-    def shift(self) -> timedelta:
-        """How far `now()` was moved away from where it would be."""
+    def state(self) -> ClockState:
+        """How it is set."""
+        ...
+
+    def set_to(self, state: ClockState) -> None:
+        """Take over how another clock is set; whoever waits looks again."""
         ...
 
     def move_to(self, moment: datetime) -> None:
         """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        ...
+
+    def freeze(self) -> None:
+        """Let gateway time stand still; real time goes on."""
+        ...
+
+    def resume(self) -> None:
+        """Let gateway time go on from where it stands."""
         ...
 
     async def wait_at_most(self, wake: Event, seconds: float) -> None:
@@ -83,6 +96,7 @@ class Ids(Protocol):
 class Topic(StrEnum):
     """What every server of a gateway has to hear of at once."""
 
+    CLOCK = "clock"
     RULES = "rules"
 
 
@@ -254,11 +268,11 @@ class Unit(Protocol):
         """Forget all that was ever done for a service, its jobs too; or for all, inboxes too."""
         ...
 
-    async def clock_shift(self) -> timedelta:
-        """How far gateway time was ahead of the machine's when it was moved last."""
+    async def clock(self) -> ClockState | None:
+        """How the clock was set last; None if it never was."""
         ...
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
+    async def save_clock(self, state: ClockState) -> None:
         """Keep it for the next start."""
         ...
 

@@ -244,13 +244,17 @@ def _problem(model: type[Input], detail: ErrorDetails) -> str:
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
-        return f"the body must be a JSON object with {', '.join(model.model_fields)}"
+        return f"the body must be a JSON object with {_names(model)}"
     path, model = _place(model, [str(part) for part in detail["loc"]])
     fields, name = model.model_fields, path[-1]
     if kind == "extra_forbidden":
-        return f"{'.'.join(path)!r} is unknown: leave it out (there are {', '.join(fields)})"
+        return f"{'.'.join(path)!r} is unknown: leave it out (there are {_names(model)})"
     verb = "is required, and must be" if kind == "missing" else "must be"
     return f"{'.'.join(path)} {verb} {fields[name].description}"
+
+
+def _names(model: type[Input]) -> str:
+    return ", ".join(model.model_fields) or "no fields"
 
 
 def _place(model: type[Input], location: Sequence[str]) -> tuple[Sequence[str], type[Input]]:

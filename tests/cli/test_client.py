@@ -252,6 +252,7 @@ def test_help_lists_every_command() -> None:
         ("sms", "find list show wait"),
         ("ledger", "show topup"),
         ("inbox", "clear show wait"),
+        ("clock", "advance freeze resume show"),
     ],
 )
 def test_help_of_a_group(words: str, names: str) -> None:

@@ -8,7 +8,7 @@ import heapq
 import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
@@ -18,6 +18,7 @@ from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
 from sandbox_sim.adapters.stores.memory_state import PlacedEntry, QueuedJob, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
@@ -316,8 +317,9 @@ class _MemoryUnit(MemoryLedger):
         self._claimed = {n: job for n, job in self._claimed.items() if job[3] != service_id}
         self._lines = [line for line in self._lines if line.posting.service_id != service_id]
 
-    async def clock_shift(self) -> timedelta:
-        return self._shift.get("clock", timedelta())
+    async def clock(self) -> ClockState | None:
+        return self._clock_state
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
-        self._put(self._shift, "clock", shift)
+    async def save_clock(self, state: ClockState) -> None:
+        self.undo.append(partial(setattr, self, "_clock_state", self._clock_state))
+        self._clock_state = state

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cachetools import TLRUCache
 
@@ -13,6 +13,7 @@ from sandbox_sim.adapters.stores.status_cache import StatusCache
 from sandbox_sim.adapters.stores.undo import Undo
 from sandbox_sim.domain.callbacks import Callback
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.journal import Entry
@@ -56,7 +57,7 @@ class MemoryState(Undo):
         self.announced: tuple[Topic, ...] = ()
         self._clock = clock
         self._numbers = itertools.count(1)
-        self._shift: dict[str, timedelta] = {}
+        self._clock_state: ClockState | None = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.journal import NO_SERVICE, Entry, request_text
@@ -105,7 +106,7 @@ def from_callback(callback: Callback) -> Row:
     """In the order of `CALLBACK`; the attempts are JSON."""
     *texts, profile, body, signature, created_at, state, attempts = callback
     document = [
-        (*attempt[:1], micros(attempt.at), *attempt[2:6], _maybe_micros(attempt.next_attempt_at))
+        (*attempt[:1], micros(attempt.at), *attempt[2:7], _maybe_micros(attempt.next_attempt_at))
         for attempt in attempts
     ]
     return (
@@ -191,6 +192,19 @@ def to_entry(row: Row) -> Entry:
     warnings = tuple(json.loads(values["warnings"]))
     values.update(at=moment(values["at"]), service_id=values["service_id"] or None)
     return Entry(**{**values, **bodies, "warnings": warnings})
+
+
+def from_clock_state(state: ClockState) -> Row:
+    """As `shift` and `frozen_at`."""
+    return state.shift // _MICROSECOND, _maybe_micros(state.frozen_at)
+
+
+def to_clock_state(row: Row) -> ClockState | None:
+    """From these two; no clock was set where `shift` is missing."""
+    shift, frozen_at = row
+    if shift is None:
+        return None
+    return ClockState(shift * _MICROSECOND, _maybe_moment(frozen_at))
 
 
 def from_rule(rule: Rule) -> Row:

@@ -162,10 +162,12 @@ CREATE TABLE rules (
     used BIGINT NOT NULL
 );
 
+-- One row, empty until the clock is set.
 CREATE TABLE clock (
-    shift BIGINT NOT NULL
+    shift BIGINT,
+    frozen_at BIGINT
 );
-INSERT INTO clock VALUES (0);
+INSERT INTO clock VALUES (NULL, NULL);
 """,
 )
 

@@ -17,6 +17,7 @@ from sandbox_sim.adapters.stores.sql_rules import SqlRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
@@ -309,12 +310,13 @@ class SqlUnit(SqlJournal, SqlRules):
         if service_id is None:
             await self._rows("DELETE FROM inbox")
 
-    async def clock_shift(self) -> timedelta:
-        row = await self._row("SELECT shift FROM clock")
-        return timedelta(microseconds=row[0]) if row else timedelta()
+    async def clock(self) -> ClockState | None:
+        (row,) = await self._rows("SELECT shift, frozen_at FROM clock")
+        return rows.to_clock_state(row)
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
-        await self._rows("UPDATE clock SET shift = ?", shift // timedelta(microseconds=1))
+    async def save_clock(self, state: ClockState) -> None:
+        values = rows.from_clock_state(state)
+        await self._rows("UPDATE clock SET shift = ?, frozen_at = ?", *values)
 
     async def forget(self, now: datetime) -> None:
         """Let go of what nobody can ask for any more."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.rules import Match
@@ -78,3 +79,12 @@ async def test_all_is_forgotten_inboxes_too(store: Store) -> None:
     assert await store.run(lambda unit: unit.claim_due(NOW, 10)) == []
     await store.run(fill)
     assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}
+
+
+async def test_the_clock_is_left_as_it_is(store: Store) -> None:
+    state = ClockState(frozen_at=NOW)
+    await store.run(lambda unit: unit.save_clock(state))
+
+    await store.run(lambda unit: unit.reset(None))
+
+    assert await store.run(lambda unit: unit.clock()) == state

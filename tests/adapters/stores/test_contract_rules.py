@@ -1,5 +1,6 @@
 """The rules of users are kept as they were given, and what is announced is told, in every store."""
 
+import asyncio
 from decimal import Decimal
 
 import pytest
@@ -141,3 +142,23 @@ async def test_a_watcher_that_fails_keeps_no_other_from_hearing(store: Store) ->
     await store.run(lambda unit: unit.announce(Topic.RULES))
 
     assert heard == ["rules"]
+
+
+async def test_watchers_are_told_of_one_thing_after_another(store: Store) -> None:
+    """Whoever has read more is not overtaken by whoever read less."""
+    at_once, most = 0, 0
+
+    async def notice() -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await rules(store)
+        await asyncio.sleep(0)
+        at_once -= 1
+
+    store.watch_topic(Topic.RULES, notice)
+    announcing = (store.run(lambda unit: unit.announce(Topic.RULES)) for _ in range(10))
+
+    await asyncio.gather(*announcing)
+
+    assert most == 1
