@@ -32,8 +32,10 @@ from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
+from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
@@ -86,10 +88,13 @@ def build(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
     )
     sandbox = _sandbox(settings)
-    deliveries = Deliveries(store, clock, sender or http_sender, _schedule(settings), gate)
+    deliveries = Deliveries(
+        store, clock, sender or http_sender, _schedule(settings), gate, settings.routes()
+    )
     notices = Notices(
         settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
     )
+    rules = Rules(store, clock, ids)
     settlement = Settlement(ids, accounts, clients, notices)
     pages = CheckoutPages(store, clock, settlement, sandbox)
     payments = Payments(
@@ -143,11 +148,12 @@ def build(
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
     interventions = Interventions(store, clock, journal, settlement)
+    timekeeping = Timekeeping(store, clock, jobs)
     app = make_app(
         frontdoor,
         [
             Control(store, clock, watch, clients, guard),
-            ClockFace(clock, jobs, guard),
+            ClockFace(clock, timekeeping, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(Records(store, journal, watch), interventions, guard),
             CheckoutFace(pages, guard),
@@ -156,7 +162,9 @@ def build(
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
-    app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
+    app.cleanup_ctx.append(
+        partial(_background, store, timekeeping, rules, journal, jobs, http_sender)
+    )
     return Gateway(app, store, clock, jobs, deliveries, journal, watch, interventions)
 
 
@@ -210,18 +218,18 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
 
 async def _background(
     store: Store,
-    clock: Clock,
+    timekeeping: Timekeeping,
+    rules: Rules,
     journal: Journal,
     jobs: Jobs,
     sender: HttpCallbackSender,
     _app: web.Application,
 ) -> AsyncIterator[None]:
-    """The store, the session of the callbacks and the loop of the jobs, while we run."""
+    """The store, the rules in it, the session of the callbacks and the loops, while we run."""
     await store.open()
     try:
-        shift = await store.run(lambda unit: unit.clock_shift())
-        if shift != clock.shift:
-            clock.move_to(clock.now() + (shift - clock.shift))
+        await timekeeping.start()
+        await rules.load()
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield

@@ -26,8 +26,11 @@ from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
+    Beginning,
     CallbackHost,
     CardNumber,
+    HeaderName,
+    HeaderValue,
     LocalNumber,
     Prefix,
     PublicUrl,
@@ -35,6 +38,7 @@ from sandbox_sim.config_values import (
     host_in,
 )
 from sandbox_sim.domain.callback_hosts import CallbackHosts
+from sandbox_sim.domain.callback_routes import CallbackRoutes
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
 from sandbox_sim.domain.clients import Client, ServiceMode
@@ -103,7 +107,7 @@ class Settings(BaseModel):
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="info tells every rejection and callback attempt, debug every request."
+        "info", description="info tells what was rejected or not delivered, debug everything."
     )
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
     tls_terminated: bool = Field(
@@ -191,6 +195,14 @@ class Settings(BaseModel):
         description="Where callbacks may go: host names, globs, addresses and ranges such as "
         "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
     )
+    callback_rewrites: dict[Beginning, Beginning] = Field(
+        {},
+        description="Callbacks to an address that begins so go to one that begins otherwise: "
+        'such as "https://shop.example" = "http://localhost:5000". The longest beginning counts.',
+    )
+    callback_headers: dict[HeaderName, HeaderValue] = Field(
+        {}, description="Headers that every callback carries beside its own."
+    )
 
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
@@ -251,6 +263,11 @@ class Settings(BaseModel):
         """Where callbacks may go."""
         lists = self.callback_hosts
         return CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
+
+    def routes(self) -> CallbackRoutes:
+        """Where callbacks really go, and what they carry."""
+        headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
+        return CallbackRoutes.of(self.callback_rewrites, headers)
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""

@@ -1,14 +1,27 @@
 """The shapes of values that settings take, each with a sentence for one that is wrong."""
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, SecretStr
 
 from sandbox_sim.adapters.stores.postgres_url import is_postgres
 from sandbox_sim.domain.callback_hosts import entry_of
+from sandbox_sim.domain.callback_routes import beginning_of
+from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.hosts import Host, pattern_of
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELD_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+# What a callback says of itself, and what HTTP itself lives by.
+_OWN_HEADERS: Final = frozenset(
+    {
+        *("content-type", "content-length", "content-encoding", "host", SIGNATURE_HEADER.lower()),
+        *("connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
 
 
 def _prefix(value: str) -> str:
@@ -56,6 +69,25 @@ def _callback_host(value: str) -> str:
     return value
 
 
+def _beginning(value: str) -> str:
+    beginning_of(value)
+    return value
+
+
+def _header_name(value: str) -> str:
+    if not _TOKEN.fullmatch(value):
+        raise ValueError("must be the name of a header, such as X-Staging")
+    if value.lower() in _OWN_HEADERS:
+        raise ValueError("is a header that the gateway writes itself; choose another")
+    return value
+
+
+def _header_value(value: SecretStr) -> SecretStr:
+    if not _FIELD_VALUE.fullmatch(value.get_secret_value()):
+        raise ValueError("must be one line of ASCII, with no space at either end")
+    return value
+
+
 def _store(value: str) -> str:
     if is_postgres(value) or value == "memory:":
         return value
@@ -81,6 +113,9 @@ LocalNumber = Annotated[str, AfterValidator(_local_number)]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
 AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
+Beginning = Annotated[str, AfterValidator(_beginning)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 CallbackHost = Annotated[str, AfterValidator(_callback_host)]
 StoreName = Annotated[str, AfterValidator(_store)]
 CardNumber = Annotated[str, AfterValidator(_card)]

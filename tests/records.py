@@ -12,6 +12,7 @@ from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.rules import Match, Rule, RuleKind
 from sandbox_sim.domain.sms import Message, SmsStatus
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.domain.vocabulary import Operation
@@ -123,4 +124,17 @@ def entry(request_id: str = "R1", **fields: Any) -> Entry:
 
 def delivery(body: str = "{}", **fields: Any) -> InboxMessage:
     plain = InboxMessage(NOW, "POST", (("content-type", "application/json"),), body, "valid")
+    return plain._replace(**fields)
+
+
+def rule(rule_id: str = "O1", **fields: Any) -> Rule:
+    """An override for the service."""
+    plain = Rule(
+        id=rule_id,
+        kind=RuleKind.OVERRIDE,
+        match=Match(service_id=SERVICE, operation=Operation.COLLECT, amount_from=Decimal("0.5")),
+        effect={"outcome": {"status": "003"}, "callback": {"duplicate": 2}},
+        times=2,
+        created_at=NOW,
+    )
     return plain._replace(**fields)

@@ -40,6 +40,8 @@ DEFAULTS = [
     ("callback_timeout_s", 30),
     ("allowed_hosts", []),
     ("callback_hosts", {"allow": [], "deny": []}),
+    ("callback_rewrites", {}),
+    ("callback_headers", {}),
 ]
 
 

@@ -1,5 +1,6 @@
 """Every setting, given a bad value, stops the start with a sentence that names it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,11 @@ BAD: dict[str, tuple[str, str]] = {
     "callback_retry_interval_s": ("-0.1", "must be greater than or equal to 0"),
     "callback_timeout_s": ("0", "must be greater than 0"),
     "callback_hosts": ('{ "deny" = ["10.*"] }', "an address or a range such as 10.0.0.0/8"),
+    "callback_rewrites": (
+        '{ "shop.example" = "http://localhost" }',
+        "such as https://shop.example",
+    ),
+    "callback_headers": ('{ "X-A b" = "1" }', "must be the name of a header"),
     "credentials": ("[]", "should have at least 1 item"),
 }
 
@@ -123,6 +129,11 @@ class TestBadValues:
                 'callback_hosts = { allow = ["a.example", "10/8"] }',
                 "callback_hosts.allow[1] (from ",
             ),
+            (
+                'callback_rewrites = { "https://shop.example" = "localhost:5000" }',
+                "callback_rewrites.https://shop.example (from ",
+            ),
+            ('callback_headers = { "X-Staging" = 1 }', "callback_headers.X-Staging (from "),
             ('callback_hosts = { block = ["a.example"] }', "callback_hosts.block (from "),
         ],
     )
@@ -169,6 +180,28 @@ class TestBadValues:
         words = "public_url (from flag): must be an address such as https://gateway.example"
 
         assert complaint(public_url=url) == words
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [
+            ("content-type", "1", "is a header that the gateway writes itself"),
+            ("X-Service-Signature", "1", "is a header that the gateway writes itself"),
+            ("Host", "1", "is a header that the gateway writes itself"),
+            ("X-Ä", "1", "must be the name of a header"),
+            ("", "1", "must be the name of a header"),
+            ("X:A", "1", "must be the name of a header"),
+            *(
+                ("X-A", text, "must be one line of ASCII")
+                for text in ("a\nb", "a\r", " a", "ä", "\0")
+            ),
+        ],
+    )
+    def test_a_header_of_callbacks_is_one_that_can_be_added(
+        self, name: str, value: str, words: str
+    ) -> None:
+        sentence = complaint(callback_headers=json.dumps({name: value}))
+
+        assert sentence.startswith(f"callback_headers.{name} (from flag): {words}")
 
     @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
     @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])

@@ -117,7 +117,7 @@ async def state(unit: Unit) -> list[Any]:
     return [
         *[await looked_up(unit, service_id) for service_id in SERVICES],
         await unit.next_due(),
-        await unit.clock_shift(),
+        await unit.clock(),
     ]
 
 

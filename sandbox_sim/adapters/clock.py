@@ -2,30 +2,72 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
+
+from sandbox_sim.domain.clock import ClockState
 
 # Jobs that fall due within this time are run in one go.
 RESOLUTION_S: Final = 0.005
 
 
-class _Clock:
-    """What both have in common: real time, and waiting that a move of the clock ends."""
+class SystemClock:
+    """Gateway time is the machine's, unless it is moved, or frozen.
 
-    def __init__(self) -> None:
+    frozen_at: where it stands still from the start, for whoever wants to know what time it is.
+    """
+
+    def __init__(self, frozen_at: datetime | None = None) -> None:
+        self._state = ClockState(frozen_at=frozen_at)
         self._waiting: set[asyncio.Event] = set()
+
+    @property
+    def state(self) -> ClockState:
+        """How it is set."""
+        return self._state
+
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+        return self._state.now(datetime.now(UTC))
 
     def monotonic(self) -> float:
         """Real time in seconds, for durations only."""
         return time.monotonic()
 
+    def set_to(self, state: ClockState) -> None:
+        """Take over how another clock is set; whoever waits looks again."""
+        self._state = state
+        for event in self._waiting:
+            event.set()
+
+    def move_to(self, moment: datetime) -> None:
+        """Make gateway time this moment; it goes on from there, or stands still there."""
+        self.set_to(self._state.moved(moment - self.now()))
+
+    def freeze(self) -> None:
+        """Let gateway time stand still."""
+        self.set_to(self._state.frozen(datetime.now(UTC)))
+
+    def resume(self) -> None:
+        """Let gateway time go on from where it stands."""
+        self.set_to(self._state.resumed(datetime.now(UTC)))
+
+    async def pause(self, seconds: float) -> None:
+        """Let real time pass."""
+        await asyncio.sleep(seconds)
+
     async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
         """Return when `wake` is set or so much real time has passed."""
         await self._wait(wake, seconds)
 
-    def _moved(self) -> None:
-        for event in self._waiting:
-            event.set()
+    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
+        """Return when `wake` is set, when `until` is reached, or when the clock was set anew."""
+        seconds = None
+        if until is not None:
+            left = (until - self.now()).total_seconds()
+            if left <= 0 or self._state.frozen_at is None:
+                seconds = max(left, RESOLUTION_S)
+        await self._wait(wake, seconds)
 
     async def _wait(self, wake: asyncio.Event, seconds: float | None) -> None:
         self._waiting.add(wake)
@@ -38,60 +80,12 @@ class _Clock:
             self._waiting.discard(wake)
 
 
-class SystemClock(_Clock):
-    """Gateway time is the machine's, plus a shift that `move_to` sets."""
+class VirtualClock(SystemClock):
+    """One that is frozen from the start, and nobody waits for real time; for tests."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.shift = timedelta()
-
-    def now(self) -> datetime:
-        """Gateway time, in UTC."""
-        return datetime.now(UTC) + self.shift
+    def __init__(self, frozen_at: datetime = datetime(2026, 1, 1, 9, tzinfo=UTC)) -> None:
+        super().__init__(frozen_at)
 
     async def pause(self, seconds: float) -> None:
-        """Let real time pass."""
-        await asyncio.sleep(seconds)
-
-    def move_to(self, moment: datetime) -> None:
-        """Shift gateway time to this moment; it goes on from there."""
-        self.shift += moment - self.now()
-        self._moved()
-
-    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
-        """Return when `wake` is set, when `until` is reached, or when the clock was moved."""
-        seconds = None
-        if until is not None:
-            seconds = max((until - self.now()).total_seconds(), RESOLUTION_S)
-        await self._wait(wake, seconds)
-
-
-class VirtualClock(_Clock):
-    """Gateway time stands still until it is moved; for tests, which never sleep."""
-
-    def __init__(self, start: datetime = datetime(2026, 1, 1, 9, tzinfo=UTC)) -> None:
-        super().__init__()
-        self._start = self._now = start
-
-    def now(self) -> datetime:
-        """Gateway time, in UTC."""
-        return self._now
-
-    @property
-    def shift(self) -> timedelta:
-        """How far it was moved since it was made."""
-        return self._now - self._start
-
-    async def pause(self, seconds: float) -> None:
-        """Nobody waits for real time here."""
+        """Let no real time pass."""
         await asyncio.sleep(0)
-
-    def move_to(self, moment: datetime) -> None:
-        """Gateway time is this moment from now on."""
-        self._now = moment
-        self._moved()
-
-    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
-        """Return when `wake` is set or somebody moves the clock."""
-        if until is None or until > self._now:
-            await self._wait(wake, None)

@@ -89,7 +89,7 @@ def _toml(value: object) -> str:
     """A value as TOML writes it; JSON is the same but for tables."""
     if isinstance(value, dict):
         pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
-        return f"{{ {pairs} }}"
+        return f"{{ {pairs} }}" if pairs else "{}"
     return json.dumps(value, default=_unmasked)
 
 

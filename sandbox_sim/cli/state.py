@@ -1,4 +1,4 @@
-"""`sandbox-sim clock show | advance` and `reset`: time moved on, and state begun anew."""
+"""`sandbox-sim clock …` and `reset`: time moved on and stopped, and state begun anew."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def clock() -> None:
 @clock.command()
 @asks
 def show(session: Session, /) -> None:
-    """Show gateway time, and how far it was moved."""
+    """Show gateway time, and how far it was moved, or that it stands still."""
     session.tell(session.gateway.control("GET", "clock"), _time)
 
 
@@ -52,6 +52,20 @@ def advance(session: Session, /, duration: float) -> None:
     session.tell(answer, _way)
 
 
+@clock.command()
+@asks
+def freeze(session: Session, /) -> None:
+    """Let gateway time stand still; `advance` still moves it on."""
+    session.tell(session.gateway.control("POST", "clock", "freeze"), _time)
+
+
+@clock.command()
+@asks
+def resume(session: Session, /) -> None:
+    """Let gateway time go on from where it stands."""
+    session.tell(session.gateway.control("POST", "clock", "resume"), _time)
+
+
 @click.command()
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
@@ -62,8 +76,11 @@ def reset(session: Session, /, service_id: int | None) -> None:
 
 
 def _time(document: dict[str, Any]) -> Iterator[str]:
-    moved = document["shift_s"]
-    yield f"{document['now']}, {moved:g} s from the machine's" if moved else document["now"]
+    now, moved = document["now"], document["shift_s"]
+    if document["frozen"]:
+        yield f"frozen at {now}"
+    else:
+        yield f"{now}, {moved:g} s from the machine's" if moved else now
 
 
 def _way(document: dict[str, Any]) -> Iterator[str]:

@@ -25,8 +25,6 @@ SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
 # How many finished callbacks of one service are kept to look at.
 KEPT_CALLBACKS: Final = 10_000
-# scheme://, name and password, host and port, the rest.
-_ADDRESS: Final = re.compile(r"(https?://)([^/?#]*@)?([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
 _USERINFO: Final = re.compile(r"(https?://)[^/?#]*@", re.IGNORECASE)
 
 
@@ -90,7 +88,7 @@ class Answer(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One try at delivering, as `GET callbacks/{id}` shows it."""
+    """One try at delivering, as `GET callbacks/{id}` shows it; `sent_to` is where it went."""
 
     number: int
     at: datetime
@@ -98,6 +96,7 @@ class Attempt(NamedTuple):
     duration_ms: int
     response_body: str
     verdict: str
+    sent_to: str
     next_attempt_at: datetime | None
 
 
@@ -122,11 +121,6 @@ class Callback(NamedTuple):
     attempts: tuple[Attempt, ...] = ()
 
     @property
-    def receiver(self) -> str:
-        """Who is called: scheme, host and port of the URL."""
-        return _ADDRESS.sub(r"\1\3", self.url, count=1).lower()
-
-    @property
     def shown_url(self) -> str:
         """The URL as it may be shown."""
         return shown_address(self.url)
@@ -140,8 +134,13 @@ class Callback(NamedTuple):
         """The callback, to be sent once more, to another address if one is given."""
         return self._replace(state=Delivery.PENDING, url=url or self.url)
 
-    def tried(self, answer: Answer, at: datetime, schedule: Schedule) -> "Callback":
-        """The callback after one more attempt, done with when it was taken or the last one."""
+    def tried(
+        self, answer: Answer, at: datetime, schedule: Schedule, sent_to: str | None = None
+    ) -> "Callback":
+        """The callback after one more attempt, done with when it was taken or the last one.
+
+        sent_to: where it went, if not to its own URL.
+        """
         number = len(self.attempts) + 1
         again = not answer.acknowledges and number < schedule.attempts
         attempt = Attempt(
@@ -151,6 +150,7 @@ class Callback(NamedTuple):
             duration_ms=answer.duration_ms,
             response_body=answer.body,
             verdict=verdict(answer),
+            sent_to=shown_address(sent_to or self.url),
             next_attempt_at=at + schedule.interval if again else None,
         )
         undelivered = self.state if again else Delivery.FAILED
@@ -185,6 +185,7 @@ def shown(callback: Callback) -> dict[str, object]:
                 "duration_ms": attempt.duration_ms,
                 "response_body": attempt.response_body,
                 "verdict": attempt.verdict,
+                "sent_to": attempt.sent_to,
                 "next_attempt_at": iso(attempt.next_attempt_at)
                 if attempt.next_attempt_at
                 else None,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from sandbox_sim.domain.callback_routes import CallbackRoutes, receiver_of
 from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.ports import (
@@ -88,8 +89,10 @@ class Deliveries:
         sender: CallbackSender,
         schedule: Schedule,
         gate: AnswerGate | None = None,
+        routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
     ) -> None:
         self.gate = gate or AnswerGate()
+        self._routes = routes
         self._store = store
         self._clock = clock
         self._sender = sender
@@ -131,7 +134,7 @@ class Deliveries:
     def _enqueue(self, job: Job, callback: Callback) -> None:
         if self._closing:
             return
-        receiver = callback.receiver
+        receiver = receiver_of(self._routes.target(callback.url))
         lane = self._lanes.setdefault(receiver, _Lane())
         lane.queue.append((job, callback))
         self._idle.clear()
@@ -165,10 +168,12 @@ class Deliveries:
     async def _deliver(self, job: Job, callback: Callback) -> None:
         """One attempt, from the wait for the answer to the record of what came."""
         await self.gate.passed(callback.network_transaction_id)
+        target = self._routes.target(callback.url)
+        headers = {**self._routes.headers_to(target), **callback.headers}
         answer = await self._sender.send(
-            callback.url, callback.headers, callback.body.encode(), self._schedule.timeout
+            target, headers, callback.body.encode(), self._schedule.timeout
         )
-        tried = callback.tried(answer, self._clock.now(), self._schedule)
+        tried = callback.tried(answer, self._clock.now(), self._schedule, target)
         next_attempt_at = tried.attempts[-1].next_attempt_at
 
         async def record(unit: Unit) -> None:
@@ -193,8 +198,11 @@ class Deliveries:
                 await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
+        """Tell of what went wrong, and of a receiver that is back; the rest at debug."""
         attempt = callback.attempts[-1]
-        level = logging.INFO if callback.state is Delivery.DELIVERED else logging.WARNING
+        level = logging.WARNING
+        if callback.state is Delivery.DELIVERED:
+            level = logging.DEBUG if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
         following = ""
@@ -207,7 +215,7 @@ class Deliveries:
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
             callback.transaction_id,
             callback.service_id,
-            callback.shown_url,
+            _way(callback),
             attempt.number,
             self._schedule.attempts,
             attempt.verdict,
@@ -223,6 +231,12 @@ class Deliveries:
                 }
             },
         )
+
+
+def _way(callback: Callback) -> str:
+    """Where it was to go, and where it went in its last attempt if that is elsewhere."""
+    url, sent_to = callback.shown_url, callback.attempts[-1].sent_to
+    return url if url == sent_to else f"{url}, sent to {sent_to}"
 
 
 def _nothing() -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain import checkup, opinions
+from sandbox_sim.domain.callback_routes import receiver_of
 from sandbox_sim.domain.callbacks import Callback, Profile, Schedule
 from sandbox_sim.domain.checkup import Check, Exchange, Finding, Sample
 from sandbox_sim.domain.opinions import Case, Opinion, Verdict
@@ -90,7 +91,7 @@ class Doctor:
 
 def _way(opening: Exchange) -> tuple[Finding, Finding]:
     """What the first exchange tells about the way to the receiver."""
-    receiver, answer = opening.callback.receiver, opening.answer
+    receiver, answer = receiver_of(opening.callback.url), opening.answer
     reached = opinions.reached(receiver, answer)
     encrypted = Opinion(Verdict.SKIPPED, checkup.NOT_THROUGH)
     if reached.verdict is Verdict.OK:

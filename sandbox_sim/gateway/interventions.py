@@ -6,7 +6,7 @@ from sandbox_sim.domain.callbacks import Callback
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.journal import Journal
-from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 from sandbox_sim.gateway.settlement import Settlement
 
 
@@ -44,7 +44,14 @@ class Interventions:
     async def reset(self, service_id: int | None) -> None:
         """Forget all of a service, or of all; whatever is on its way leaves no trace."""
         await self._journal.save()
-        await self._store.run(lambda unit: unit.reset(service_id))
+
+        async def work(unit: Unit) -> None:
+            had_rules = bool(await unit.rules())
+            await unit.reset(service_id)
+            if had_rules:
+                await unit.announce(Topic.RULES)
+
+        await self._store.run(work)
 
     async def resend(self, callback_id: str, url: str | None) -> Callback | None:
         """One more attempt at a callback, due now, whatever came of those before."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.deliveries import Deliveries
-from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Topic, Unit
 
 BATCH: Final = 100
 # A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
@@ -101,15 +101,20 @@ class Jobs:
         and where it arrived last, because real time went on meanwhile: other servers follow then.
         """
         target = self._clock.now() + by
-        shift = self._clock.shift + by
-        await self._store.run(lambda unit: unit.save_clock_shift(shift))
+        goal = self._clock.state.moved(by)
+        await self._store.run(lambda unit: unit.save_clock(goal))
         ran = list(await self.settle())
         while (due := await self._next_due()) is not None and due <= target:
             self._clock.move_to(max(due, self._clock.now()))
             ran.extend(await self.settle())
         self._clock.move_to(max(target, self._clock.now()))
-        arrived = self._clock.shift
-        await self._store.run(lambda unit: unit.save_clock_shift(arrived))
+        arrived = self._clock.state
+
+        async def arrive(unit: Unit) -> None:
+            await unit.save_clock(arrived)
+            await unit.announce(Topic.CLOCK)
+
+        await self._store.run(arrive)
         return ran
 
     async def _batch(

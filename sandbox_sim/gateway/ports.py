@@ -3,10 +3,12 @@
 from asyncio import Event
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
 from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import Entry
@@ -19,6 +21,7 @@ from sandbox_sim.domain.ledger import (
     Posting,
 )
 from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
 
@@ -26,7 +29,7 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Two times: the gateway's, which can be moved, and the real one, which goes on."""
+    """Two times: the gateway's, which can be moved and frozen, and the real one, which goes on."""
 
     def now(self) -> datetime:
         """Gateway time, in UTC."""
@@ -37,12 +40,24 @@ class Clock(Protocol):
         ...
 
     @property
-    def shift(self) -> timedelta:
-        """How far `now()` was moved away from where it would be."""
+    def state(self) -> ClockState:
+        """How it is set."""
+        ...
+
+    def set_to(self, state: ClockState) -> None:
+        """Take over how another clock is set; whoever waits looks again."""
         ...
 
     def move_to(self, moment: datetime) -> None:
         """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        ...
+
+    def freeze(self) -> None:
+        """Let gateway time stand still; real time goes on."""
+        ...
+
+    def resume(self) -> None:
+        """Let gateway time go on from where it stands."""
         ...
 
     async def wait_at_most(self, wake: Event, seconds: float) -> None:
@@ -76,6 +91,13 @@ class Ids(Protocol):
     def token(self) -> str:
         """Unguessable, for addresses that are their own key."""
         ...
+
+
+class Topic(StrEnum):
+    """What every server of a gateway has to hear of at once."""
+
+    CLOCK = "clock"
+    RULES = "rules"
 
 
 class Unit(Protocol):
@@ -222,15 +244,35 @@ class Unit(Protocol):
         """Empty an inbox; how many messages it had."""
         ...
 
+    async def rules(self) -> Sequence[Rule]:
+        """All rules, the newest first."""
+        ...
+
+    async def rule(self, rule_id: str) -> Rule | None:
+        """One rule; until this unit is done nobody else reads it by this."""
+        ...
+
+    async def save_rule(self, rule: Rule) -> None:
+        """Add or replace."""
+        ...
+
+    async def delete_rule(self, rule_id: str) -> None:
+        """Take it out."""
+        ...
+
+    async def announce(self, topic: Topic) -> None:
+        """Have whoever watches the topic told when this unit is committed."""
+        ...
+
     async def reset(self, service_id: int | None) -> None:
         """Forget all that was ever done for a service, its jobs too; or for all, inboxes too."""
         ...
 
-    async def clock_shift(self) -> timedelta:
-        """How far gateway time was ahead of the machine's when it was moved last."""
+    async def clock(self) -> ClockState | None:
+        """How the clock was set last; None if it never was."""
         ...
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
+    async def save_clock(self, state: ClockState) -> None:
         """Keep it for the next start."""
         ...
 
@@ -268,6 +310,10 @@ class Store(Protocol):
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
+        ...
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced, on every server, before `run` returns."""
         ...
 
 

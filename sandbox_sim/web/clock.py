@@ -1,6 +1,6 @@
-"""Gateway time under `/_sandbox/clock`: what it is, and moving it on. Source: CONVENTIONS."""
+"""Gateway time under `/_sandbox/clock`: what it is, moving and stopping it. Source: CONVENTIONS."""
 
-import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from aiohttp import web
@@ -8,8 +8,8 @@ from pydantic import Field
 
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.web.control_api import Guard, Input, Routes, body_of
 
 # A leap longer than that is a mistake, and the calendar has an end.
@@ -24,35 +24,59 @@ class Advance(Input):
     )
 
 
+class Nothing(Input):
+    """What `freeze` and `resume` take."""
+
+
 class ClockFace:
     """Time, for whoever holds the control token; it is one for all services."""
 
-    def __init__(self, clock: Clock, jobs: Jobs, guard: Guard) -> None:
+    def __init__(self, clock: Clock, timekeeping: Timekeeping, guard: Guard) -> None:
         self._clock = clock
-        self._jobs = jobs
+        self._timekeeping = timekeeping
         self._guard = guard
-        self._one_at_a_time = asyncio.Lock()
 
     def routes(self) -> Routes:
         """The route table."""
         return [
             ("GET", "/_sandbox/clock", self._guard(self.show)),
             ("POST", "/_sandbox/clock/advance", self._guard(self.advance)),
+            ("POST", "/_sandbox/clock/freeze", self._guard(self.freeze)),
+            ("POST", "/_sandbox/clock/resume", self._guard(self.resume)),
         ]
 
     async def show(self, _request: web.Request) -> web.Response:
-        """Gateway time, and how many seconds it was moved away from the machine's."""
+        """Gateway time, whether it stands still, and how far it was moved in seconds."""
         return web.json_response(self._shown())
 
     async def advance(self, request: web.Request) -> web.Response:
         """Move time on; answers when all that fell due on the way is done, callbacks included."""
         by = timedelta(seconds=(await body_of(request, Advance)).seconds)
-        async with self._one_at_a_time:
-            ran = await self._jobs.advance(by)
+        ran = await self._timekeeping.advance(by)
         return web.json_response({**self._shown(), "ran": [_shown(job) for job in ran]})
 
+    async def freeze(self, request: web.Request) -> web.Response:
+        """Let gateway time stand still; what is due now is still done, and `advance` works."""
+        return await self._set(request, self._timekeeping.freeze)
+
+    async def resume(self, request: web.Request) -> web.Response:
+        """Let gateway time go on from where it stands."""
+        return await self._set(request, self._timekeeping.resume)
+
+    async def _set(
+        self, request: web.Request, change: Callable[[], Awaitable[None]]
+    ) -> web.Response:
+        await body_of(request, Nothing, optional=True)
+        await change()
+        return web.json_response(self._shown())
+
     def _shown(self) -> dict[str, object]:
-        return {"now": iso(self._clock.now()), "shift_s": self._clock.shift.total_seconds()}
+        state = self._clock.state
+        return {
+            "now": iso(self._clock.now()),
+            "frozen": state.frozen_at is not None,
+            "shift_s": state.shift.total_seconds(),
+        }
 
 
 def _shown(job: Job) -> dict[str, object]:

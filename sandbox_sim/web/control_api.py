@@ -159,6 +159,14 @@ InQuery = BeforeValidator(_digits)
 SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
 
+class ServiceQuery(Input):
+    """What is done for one service, or for all."""
+
+    service_id: Annotated[int, InQuery] | None = Field(
+        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
+    )
+
+
 class PageQuery(Input):
     """The query of a list; the lists of the control API are newest first.
 
@@ -224,7 +232,7 @@ def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
         read_input = read()
     except ValidationError as invalid:
         details = invalid.errors(include_url=False, include_input=False)
-        problems += tuple(_problem(model, detail) for detail in details)
+        problems += tuple(dict.fromkeys(_problem(model, detail) for detail in details))
     if problems:
         raise BadInput("; ".join(problems))
     return read_input
@@ -232,13 +240,28 @@ def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
 
 def _problem(model: type[Input], detail: ErrorDetails) -> str:
     """One field, what is wrong with it, and what to do."""
-    kind, fields = detail["type"], model.model_fields
+    kind = detail["type"]
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
-        return f"the body must be a JSON object with {', '.join(fields)}"
-    name = str(detail["loc"][0])
+        return f"the body must be a JSON object with {_names(model)}"
+    path, model = _place(model, [str(part) for part in detail["loc"]])
+    fields, name = model.model_fields, path[-1]
     if kind == "extra_forbidden":
-        return f"{name!r} is unknown: leave it out (there are {', '.join(fields)})"
+        return f"{'.'.join(path)!r} is unknown: leave it out (there are {_names(model)})"
     verb = "is required, and must be" if kind == "missing" else "must be"
-    return f"{name} {verb} {fields[name].description}"
+    return f"{'.'.join(path)} {verb} {fields[name].description}"
+
+
+def _names(model: type[Input]) -> str:
+    return ", ".join(model.model_fields) or "no fields"
+
+
+def _place(model: type[Input], location: Sequence[str]) -> tuple[Sequence[str], type[Input]]:
+    """The innermost field that a problem is in, by its path, and the model that has the field."""
+    for depth, name in enumerate(location, 1):
+        inner = getattr(model.model_fields.get(name), "annotation", None)
+        if depth == len(location) or not (isinstance(inner, type) and issubclass(inner, Input)):
+            return location[:depth], model
+        model = inner
+    raise AssertionError(location)

@@ -6,7 +6,7 @@ Every kind of record has the same routes: its list, one of it, and `find`, `coun
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Final
 
 from aiohttp import web
 from pydantic import Field
@@ -21,9 +21,9 @@ from sandbox_sim.web.control_api import (
     BadInput,
     Guard,
     Input,
-    InQuery,
     PageQuery,
     Routes,
+    ServiceQuery,
     Wait,
     body_of,
     error,
@@ -55,14 +55,6 @@ class RecordListQuery(PageQuery):
     """What the lists take, beside a filter for each field."""
 
     after: str | None = Field(None, description="the id after which the list goes on")
-
-
-class ServiceQuery(Input):
-    """What is done for one service, or for all."""
-
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
 
 
 class ResetBody(Input):

@@ -39,6 +39,65 @@ class TestBoth:
 
         assert timedelta() <= clock.now() - target < timedelta(seconds=AT_ONCE)
 
+    def test_frozen_it_stands_still(self, clock: Clock) -> None:
+        clock.freeze()
+        moment = clock.now()
+
+        assert all(clock.now() == moment for _ in range(1000))
+        clock.freeze()
+        assert clock.now() == moment, "freezing it again changes nothing"
+
+    def test_frozen_it_can_be_moved_and_stays_frozen(self, clock: Clock) -> None:
+        clock.freeze()
+        target = clock.now() + HOUR
+
+        clock.move_to(target)
+
+        assert clock.now() == clock.state.frozen_at == target
+
+    def test_resumed_it_goes_on_from_where_it_stood(self, clock: Clock) -> None:
+        clock.freeze()
+        clock.move_to(clock.now() + HOUR)
+        stood = clock.now()
+
+        clock.resume()
+
+        assert timedelta() <= clock.now() - stood < timedelta(seconds=AT_ONCE)
+        assert any(clock.now() > stood for _ in range(1_000_000))
+        state = clock.state
+        clock.resume()
+        assert clock.state == state, "resuming it again changes nothing"
+
+    def test_it_takes_over_how_another_is_set(self, clock: Clock) -> None:
+        other = SystemClock()
+        for change in (other.freeze, other.resume):
+            change()
+
+            clock.set_to(other.state)
+
+            assert clock.state == other.state
+
+    async def test_while_it_is_frozen_no_time_ends_a_wait(self, clock: Clock) -> None:
+        clock.freeze()
+        wake = asyncio.Event()
+        soon = clock.now() + timedelta(microseconds=1)
+        waiting = await in_the_background(clock.wait(wake, soon))
+
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waiting), 0.02)
+
+        clock.resume()
+        await asyncio.wait_for(waiting, AT_ONCE)
+
+    async def test_a_wait_that_time_was_to_end_ends_when_it_is_frozen(self, clock: Clock) -> None:
+        """So that whoever waits looks again, and then waits for something else."""
+        clock.resume()
+        waiting = await in_the_background(clock.wait(asyncio.Event(), clock.now() + HOUR))
+
+        clock.freeze()
+
+        await asyncio.wait_for(waiting, AT_ONCE)
+
     def test_moving_it_leaves_real_time_alone(self, clock: Clock) -> None:
         before = clock.monotonic()
 
@@ -100,6 +159,11 @@ class TestSystemClock:
         clock.move_to(datetime(2030, 1, 1, tzinfo=UTC))
 
         assert any(clock.now() > datetime(2030, 1, 1, tzinfo=UTC) for _ in range(1_000_000))
+
+    def test_it_may_stand_still_from_the_start(self) -> None:
+        moment = datetime(2030, 1, 1, tzinfo=UTC)
+
+        assert SystemClock(frozen_at=moment).now() == moment
 
     async def test_a_wait_ends_when_its_time_has_come(self) -> None:
         clock, wake = SystemClock(), asyncio.Event()

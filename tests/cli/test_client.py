@@ -252,6 +252,7 @@ def test_help_lists_every_command() -> None:
         ("sms", "find list show wait"),
         ("ledger", "show topup"),
         ("inbox", "clear show wait"),
+        ("clock", "advance freeze resume show"),
     ],
 )
 def test_help_of_a_group(words: str, names: str) -> None:
@@ -261,3 +262,34 @@ def test_help_of_a_group(words: str, names: str) -> None:
     assert [line.split()[0] for line in listed] == names.split()
     for name in names.split():
         assert in_process(words, name, "-h").exit_code == 0
+
+
+class TestOptionsOfAllCommands:
+    """They may stand before or after the command; the later one counts."""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--endpoint-url", "{nowhere}", "clock", "show"),
+            ("clock", "--endpoint-url", "{nowhere}", "show"),
+            ("clock", "show", "--endpoint-url", "{nowhere}"),
+            ("--endpoint-url", "http://127.0.0.1:1", "trigger", "sms", "--endpoint-url={nowhere}"),
+        ],
+        ids=" ".join,
+    )
+    def test_they_may_stand_anywhere(self, nowhere: str, words: tuple[str, ...]) -> None:
+        result = in_process(*(word.format(nowhere=nowhere) for word in words))
+
+        assert result.stderr.startswith(f"{nowhere} cannot be reached")
+
+    def test_serve_tells_a_program_where_it_is(self) -> None:
+        with running("serve", "--port", "0", "--store", "memory:", "--json") as server:
+            ready = json.loads(first_line(server))
+
+        assert ready["url"] == f"http://127.0.0.1:{ready['port']}"
+        assert ready["pid"] == server.pid
+
+    def test_what_was_said_before_stands_where_nothing_is_said_after(self, nowhere: str) -> None:
+        result = in_process("--endpoint-url", nowhere, "--json", "clock", "show")
+
+        assert result.stderr.startswith(f"{nowhere} cannot be reached")

@@ -89,7 +89,8 @@ class TestShow:
     @pytest.mark.parametrize("form", [("--json",), ()])
     def test_secrets_are_masked(self, file: Path, form: tuple[str, ...]) -> None:
         file.write_text(
-            'control_token = "s3same"\n[[credentials]]\nclient_key = "shop"\nsecret_key = "0pen"\n',
+            'control_token = "s3same"\ncallback_headers = { "X-Staging" = "2ecret" }\n'
+            '[[credentials]]\nclient_key = "shop"\nsecret_key = "0pen"\n',
             "utf-8",
         )
 
@@ -98,6 +99,7 @@ class TestShow:
         assert result.exit_code == 0
         assert "s3same" not in result.output
         assert "0pen" not in result.output
+        assert "2ecret" not in result.output
         assert "shop" in result.output
         assert "***" in result.output
 

@@ -5,11 +5,12 @@ import json
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -64,16 +65,32 @@ def path(tmp_path: Path) -> Path:
 
 
 def ask(server: subprocess.Popen[str], operation: str, **fields: object) -> dict[str, Any]:
-    """POST to a server; the first time its ready line is read."""
+    """POST to a server."""
+    headers = {"Authorization": basic(), "User-Agent": "tests"}
+    data = json.dumps({"service_id": 55, **fields}).encode()
+    return answer(server, "POST", operation, data, headers)
+
+
+def control(server: subprocess.Popen[str], method: str, path: str) -> dict[str, Any]:
+    """Ask the control API of a server."""
+    return answer(server, method, f"/_sandbox/{path}")
+
+
+def answer(
+    server: subprocess.Popen[str],
+    method: str,
+    path: str,
+    data: bytes | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """One request to a server; the first time its ready line is read."""
     url = getattr(server, "url", None)
     if url is None:
         url = server.url = json.loads(first_line(server))["url"]  # type: ignore[attr-defined]
-    headers = {"Authorization": basic(), "User-Agent": "tests"}
-    data = json.dumps({"service_id": 55, **fields}).encode()
-    request = urllib.request.Request(url + operation, data, headers)  # noqa: S310 -- http
+    request = urllib.request.Request(url + path, data, dict(headers), method=method)  # noqa: S310 -- http
     with urllib.request.urlopen(request, timeout=SOON) as response:  # noqa: S310 -- http
-        answer: dict[str, Any] = json.load(response)
-        return answer
+        document: dict[str, Any] = json.load(response)
+        return document
 
 
 def collect(server: subprocess.Popen[str], callback_url: str) -> dict[str, Any]:
@@ -137,6 +154,20 @@ def test_killed_while_a_callback_is_on_its_way_it_calls_again(path: Path, shop: 
         again = shop.callbacks.get(timeout=SOON)
         assert again == first
         assert end(server, signal.SIGTERM)[0] == 0
+
+
+def test_a_frozen_clock_is_frozen_at_the_same_moment_after_a_stop_and_a_kill(path: Path) -> None:
+    with running(*serve(path)) as server:
+        frozen = control(server, "POST", "clock/freeze")
+        kill(server)
+
+    with running(*serve(path)) as server:
+        assert control(server, "GET", "clock") == frozen
+        assert end(server, signal.SIGTERM)[0] == 0
+
+    with running(*serve(path)) as server:
+        assert control(server, "GET", "clock") == frozen
+        assert control(server, "POST", "clock/resume")["frozen"] is False
 
 
 async def make(path: Path) -> None:

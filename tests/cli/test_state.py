@@ -1,7 +1,11 @@
-"""`sandbox-sim clock show | advance` and `reset`."""
+"""`sandbox-sim clock show | advance | freeze | resume` and `reset`."""
+
+import re
+from datetime import timedelta
 
 import pytest
 
+from sandbox_sim.domain.clock import ClockState
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
 
@@ -14,13 +18,31 @@ async def test_five_minutes_bring_the_second_attempt(sandbox: Sandbox) -> None:
     *ran, now = await printed(sandbox, "clock", "advance", "5m1s")
 
     assert [columns(line)[1] for line in ran] == ["settle", "deliver", "deliver"]
-    assert now == "2026-01-01T09:05:01.000Z, 301 s from the machine's"
+    assert now == "frozen at 2026-01-01T09:05:01.000Z"
     (callback,) = (await as_json(sandbox, "callbacks", "list"))["callbacks"]
     assert len(callback["attempts"]) == 2
 
 
 async def test_the_time_that_it_is(sandbox: Sandbox) -> None:
-    assert await printed(sandbox, "clock", "show") == ["2026-01-01T09:00:00.000Z"]
+    assert await printed(sandbox, "clock", "show") == ["frozen at 2026-01-01T09:00:00.000Z"]
+
+    sandbox.gateway.clock.set_to(ClockState())
+    (now,) = await printed(sandbox, "clock", "show")
+    assert re.fullmatch("[0-9T:.-]+Z", now)
+
+    sandbox.gateway.clock.set_to(ClockState(timedelta(minutes=5)))
+    (now,) = await printed(sandbox, "clock", "show")
+    assert re.fullmatch("[0-9T:.-]+Z, 300 s from the machine's", now)
+
+
+async def test_it_is_frozen_and_goes_on(sandbox: Sandbox) -> None:
+    (gone,) = await printed(sandbox, "clock", "resume")
+    assert gone.startswith("2026-01-01T09:00:0")
+
+    (frozen,) = await printed(sandbox, "clock", "freeze")
+    assert frozen.startswith("frozen at 2026-01-01T09:00:0")
+    assert await printed(sandbox, "clock", "show") == [frozen]
+    assert (await as_json(sandbox, "clock", "freeze"))["frozen"] is True
 
 
 @pytest.mark.parametrize(

@@ -116,12 +116,15 @@ async def test_one_that_is_done_with_is_not_sent_again(works: Works) -> None:
 @pytest.mark.spec("delivery.2")
 @pytest.mark.decision("D30")
 class TestTheLog:
-    """One line for each attempt, for someone who looks for a callback that did not come."""
+    """One line for each attempt, for someone who looks for a callback that did not come.
+
+    What was acknowledged at once is told at debug level, as accepted requests are.
+    """
 
     @pytest.mark.parametrize(
         ("answers", "level", "words"),
         [
-            ([OK], logging.INFO, "attempt 1 of 3: acknowledged with HTTP 200 (7 ms)"),
+            ([OK], logging.DEBUG, "attempt 1 of 3: acknowledged with HTTP 200 (7 ms)"),
             (
                 [BROKEN],
                 logging.WARNING,
@@ -153,7 +156,7 @@ class TestTheLog:
         level: int,
         words: str,
     ) -> None:
-        caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+        caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
         works.sender.answers = list(answers)
         await works.notify(callback())
 
@@ -168,7 +171,7 @@ class TestTheLog:
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         """`logs.JsonFormatter` writes them: the facts of a request or an attempt."""
-        caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+        caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
         await works.notify(callback())
 
         await works.jobs.settle()
@@ -180,7 +183,7 @@ class TestTheLog:
     async def test_a_password_in_the_address_is_not_told(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
-        caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+        caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
         await works.notify(callback(url="http://ama:s3same@shop.test/callback"))
 
         await works.jobs.settle()

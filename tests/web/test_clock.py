@@ -1,6 +1,7 @@
 """Gateway time under /_sandbox/clock: five minutes of retries take no time at all."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ async def advance(sandbox: Sandbox, seconds: object) -> Seen:
 async def test_it_tells_gateway_time(sandbox: Sandbox) -> None:
     seen = await ask(sandbox, "GET", "/_sandbox/clock")
 
-    assert seen.body == {"now": "2026-01-01T09:00:00.000Z", "shift_s": 0.0}
+    assert seen.body == {"now": "2026-01-01T09:00:00.000Z", "frozen": True, "shift_s": 0.0}
 
 
 @pytest.mark.decision("D16", "D30")
@@ -66,8 +67,86 @@ async def test_a_leap_that_makes_no_sense_is_told(sandbox: Sandbox, seconds: obj
     assert seen.body["shift_s"] == 0
 
 
+async def set_clock(sandbox: Sandbox, how: str, body: bytes = b"") -> Seen:
+    return await ask(sandbox, "POST", f"/_sandbox/clock/{how}", body)
+
+
+async def test_resumed_it_goes_on_from_where_it_stood_and_does_what_falls_due(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=20)
+    await sandbox.collect()
+
+    answer = await set_clock(sandbox, "resume")
+
+    assert answer.body["frozen"] is False
+    assert answer.body["now"].startswith("2026-01-01T09:00:0")
+    seen = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 10}')
+    assert seen.body["messages"][0]["signature"] == "valid"
+
+
+async def test_frozen_it_stands_still_until_it_is_moved(sandbox: Sandbox) -> None:
+    await set_clock(sandbox, "resume")
+    await sandbox.collect()
+
+    frozen = (await set_clock(sandbox, "freeze", b"{}")).body
+
+    assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == frozen
+    assert (await set_clock(sandbox, "freeze")).body == frozen, "to freeze it again is no error"
+    assert (await sandbox.status()).data["status"] == "002"
+    moved = (await advance(sandbox, 5)).body
+    assert moved["frozen"] is True
+    assert moved["shift_s"] == pytest.approx(frozen["shift_s"] + 5)
+    assert (await sandbox.status()).data["status"] == "000"
+
+
+async def test_what_is_due_now_is_done_on_a_frozen_clock(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    await set_clock(sandbox, "freeze")
+
+    await sandbox.collect()
+
+    seen = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 10}')
+    assert len(seen.body["messages"]) == 1
+
+
+async def test_a_reset_leaves_it_as_it_is(sandbox: Sandbox) -> None:
+    moved = await advance(sandbox, 60)
+
+    await ask(sandbox, "POST", "/_sandbox/reset")
+
+    seen = await ask(sandbox, "GET", "/_sandbox/clock")
+    assert {**seen.body, "ran": []} == moved.body
+
+
+@pytest.mark.parametrize("how", ["freeze", "resume"])
+@pytest.mark.parametrize(
+    ("body", "named"), [(b'{"seconds": 5}', "seconds"), (b"[]", "JSON object"), (b"{", "JSON")]
+)
+async def test_freeze_and_resume_take_nothing(
+    sandbox: Sandbox, how: str, body: bytes, named: str
+) -> None:
+    assert_error(await set_clock(sandbox, how, body), 400, named)
+
+    assert (await ask(sandbox, "GET", "/_sandbox/clock")).body["frozen"] is True
+
+
+async def test_what_cannot_be_kept_is_not_changed(
+    start_sandbox: StartSandbox, tmp_path: Path
+) -> None:
+    sandbox = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
+    before = (await ask(sandbox, "GET", "/_sandbox/clock")).body
+    await sandbox.gateway.store.close()
+
+    assert_error(await set_clock(sandbox, "resume"), 503, "closed")
+
+    assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == before
+
+
 async def test_it_takes_the_control_token(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(control_token="s3same")
 
     assert_error(await advance(sandbox, 1), 401)
+    assert_error(await set_clock(sandbox, "freeze"), 401)
+    assert_error(await set_clock(sandbox, "resume"), 401)
     assert_error(await ask(sandbox, "GET", "/_sandbox/clock"), 401)

@@ -11,6 +11,7 @@ from sandbox_sim.domain.callbacks import Delivery as State
 from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback
+from tests.web.control_api import ask
 from tests.web.hosted_page import choose, look, redirect, status
 
 
@@ -182,7 +183,8 @@ class TestCallbacks:
     ) -> None:
         """The clock was on its way: where it goes is kept before it leaves."""
         await sandbox.collect(callback_url=receiver.url)
-        await sandbox.gateway.store.run(lambda unit: unit.save_clock_shift(SHIFT))
+        goal = sandbox.gateway.clock.state.moved(timedelta(minutes=2))
+        await sandbox.gateway.store.run(lambda unit: unit.save_clock(goal))
 
         again = await after_a_kill(sandbox)
         await receiver.arrival()
@@ -191,7 +193,10 @@ class TestCallbacks:
         assert (await again.status()).data["status"] == "000"
 
 
-SHIFT = timedelta(minutes=2)
+async def test_a_clock_goes_on_as_it_was_set(sandbox: Sandbox, restart: Restart) -> None:
+    await ask(sandbox, "POST", "/_sandbox/clock/resume")
+    again = await restart(sandbox)
+    assert (await ask(again, "GET", "/_sandbox/clock")).body["frozen"] is False
 
 
 @pytest.mark.spec("sandbox.8", "limits")

@@ -19,6 +19,7 @@ from tests.conftest import Sandbox
 from tests.proxy import Proxy, proxy
 from tests.records import every
 from tests.web.conftest import Receiver
+from tests.web.control_api import ask
 
 Start = Callable[..., Awaitable[Sandbox]]
 
@@ -56,6 +57,14 @@ async def start(database: str) -> AsyncIterator[Start]:
             await runner.cleanup()
 
 
+async def shown_clock(sandbox: Sandbox) -> dict[str, Any]:
+    return (await ask(sandbox, "GET", "/_sandbox/clock")).body
+
+
+async def set_clock(sandbox: Sandbox, how: str) -> dict[str, Any]:
+    return (await ask(sandbox, "POST", f"/_sandbox/clock/{how}")).body
+
+
 @pytest.mark.spec("service.6", "service.8")
 @pytest.mark.decision("D16")
 async def test_paid_at_one_and_asked_at_the_other(start: Start) -> None:
@@ -85,6 +94,21 @@ async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
     await other.collect(transaction_id="T2")
     await other.advance(seconds=1)
     assert (await one.status("T2")).data["status"] == "000"
+
+
+async def test_both_stand_still_and_go_on_together(start: Start) -> None:
+    one, other = await start(SystemClock()), await start(SystemClock())
+
+    frozen = await set_clock(one, "freeze")
+    await other.collect()
+    assert await shown_clock(other) == frozen
+    await other.advance(seconds=1)
+    assert len(await one.inbox()) == 1
+
+    late = await start(SystemClock())
+    assert await shown_clock(late) == await shown_clock(one) == await shown_clock(other)
+    await set_clock(late, "resume")
+    assert (await shown_clock(one))["frozen"] is (await shown_clock(other))["frozen"] is False
 
 
 @pytest.mark.spec("sandbox.10")
@@ -194,9 +218,9 @@ class TestPostgresIsAway:
         assert await self.ready(far) == 200
         await way.cut()
 
-        for ask in (far.collect, far.status, far.sms, far.balance, far.history):
-            seen = await ask()
-            if ask is not far.balance:
+        for operation in (far.collect, far.status, far.sms, far.balance, far.history):
+            seen = await operation()
+            if operation is not far.balance:
                 assert (seen.status, seen.code) == (500, "500")
                 assert set(seen.body) == {"response_code", "response_message"}
                 assert "127.0.0.1" not in seen.message

@@ -7,22 +7,25 @@ behind. Nothing here suspends, so units never mix.
 import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
+from sandbox_sim.adapters.stores.announcements import Announcements
 from sandbox_sim.adapters.stores.memory_jobs import MemoryJobs
 from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
 from sandbox_sim.adapters.stores.memory_state import PlacedEntry, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.listing import Listing, stretch
+from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
-from sandbox_sim.gateway.ports import Clock, Unit
+from sandbox_sim.gateway.ports import Clock, Topic, Unit
 
 T = TypeVar("T")
 
@@ -34,6 +37,7 @@ class MemoryStore:
         self._unit = _MemoryUnit(clock)
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
+        self._announcements = Announcements()
 
     async def open(self) -> None:
         """There is nothing to open."""
@@ -49,11 +53,16 @@ class MemoryStore:
         """Call `notice` with its due time whenever a job was added."""
         self._notice = notice
 
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced, before `run` returns."""
+        self._announcements.watch(topic, notice)
+
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work`; if it raises, take back what it wrote."""
         unit = self._unit
         unit.undo.clear()
         unit.added = None
+        unit.announced = ()
         try:
             result = await work(unit)
         except BaseException:
@@ -65,6 +74,8 @@ class MemoryStore:
         if unit.undo:
             for notice in self._watchers:
                 notice()
+        if unit.announced:
+            await self._announcements.tell(unit.announced)
         return result
 
 
@@ -240,6 +251,22 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
         return len(inbox)
 
+    async def rules(self) -> Sequence[Rule]:
+        return list(reversed(self._rules.values()))
+
+    async def rule(self, rule_id: str) -> Rule | None:
+        return self._rules.get(rule_id)
+
+    async def save_rule(self, rule: Rule) -> None:
+        self._put(self._rules, rule.id, rule)
+
+    async def delete_rule(self, rule_id: str) -> None:
+        self.undo.append(partial(setattr, self, "_rules", self._rules))
+        self._rules = {name: rule for name, rule in self._rules.items() if name != rule_id}
+
+    async def announce(self, topic: Topic) -> None:
+        self.announced = (*self.announced, topic)
+
     async def reset(self, service_id: int | None) -> None:
         if service_id is None:
             self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
@@ -249,10 +276,13 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         for name in (*service.callbacks, *service.messages):
             self._take(self._places, name)
         self._take(self._services, service_id)
+        self.undo.append(partial(setattr, self, "_rules", self._rules))
+        self._rules = {n: r for n, r in self._rules.items() if r.match.service_id != service_id}
         self._sweep_later()
 
-    async def clock_shift(self) -> timedelta:
-        return self._shift.get("clock", timedelta())
+    async def clock(self) -> ClockState | None:
+        return self._clock_state
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
-        self._put(self._shift, "clock", shift)
+    async def save_clock(self, state: ClockState) -> None:
+        self.undo.append(partial(setattr, self, "_clock_state", self._clock_state))
+        self._clock_state = state

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from cachetools import TLRUCache
 
@@ -13,12 +13,14 @@ from sandbox_sim.adapters.stores.status_cache import StatusCache
 from sandbox_sim.adapters.stores.undo import Undo
 from sandbox_sim.domain.callbacks import Callback
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
+from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import Message
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.gateway.ports import Clock, Topic
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
 QueuedJob = tuple[datetime, int, JobKind, int, str]
@@ -52,14 +54,15 @@ def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
 
 
 class MemoryState(Undo):
-    """The containers; `undo` and `added` belong to the unit of work in hand."""
+    """The containers; `undo`, `added` and `announced` belong to the unit of work in hand."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self.added: datetime | None = None
+        self.announced: tuple[Topic, ...] = ()
         self._clock = clock
         self._numbers = itertools.count(1)
-        self._shift: dict[str, timedelta] = {}
+        self._clock_state: ClockState | None = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -74,6 +77,7 @@ class MemoryState(Undo):
         # The order in which records of all services came: the clock may stand still.
         self._places: dict[str, int] = {}
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
+        self._rules: dict[str, Rule] = {}
 
     def _service(self, service_id: int) -> Service:
         service = self._services.get(service_id)

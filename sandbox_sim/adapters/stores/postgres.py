@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
 import asyncpg
 
+from sandbox_sim.adapters.stores.announcements import Announcements
 from sandbox_sim.adapters.stores.postgres_connection import (
     BROKEN,
     PATIENCE_S,
@@ -32,7 +33,7 @@ from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres_url import masked
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY
 from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.ports import Clock, StoreError, Unit
+from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
@@ -67,6 +68,7 @@ class PostgresStore:
         self, url: str, clock: Clock, gate: AnswerGate | None = None, lease: timedelta = LEASE
     ) -> None:
         self.network_numbers = NetworkNumbers()
+        self._announcements = Announcements()
         self._url = url
         self._clock = clock
         self._gate = gate or AnswerGate()
@@ -77,12 +79,11 @@ class PostgresStore:
             clock,
             lease,
             on_job=self._on_job,
-            on_shift=self._on_shift,
+            on_news=self._on_news,
             on_beat=self._on_beat,
         )
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
-        self._shift = timedelta()
         self._forget_at: datetime | None = None
         self._tidying: asyncio.Task[None] | None = None
 
@@ -93,7 +94,6 @@ class PostgresStore:
             async with self._pool.acquire() as connection:
                 await migrate(connection)
             await self._line.open()
-            self._shift = await self._run(lambda unit: unit.shift_at_open())
             self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
         except BaseException as error:
             await self.close()
@@ -120,6 +120,10 @@ class PostgresStore:
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added, by any server."""
         self._notice = notice
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced by any server, before its `run` returns."""
+        self._announcements.watch(topic, notice)
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` in a transaction of its own; returns when that is committed.
@@ -153,20 +157,23 @@ class PostgresStore:
                 tries=tries,
             )
             result = await work(unit)
-            if unit.told:
-                self._line.expect(unit.told)
+            news = self._line.news() if unit.announced else None
+            if news is not None:
+                news.followers = await unit.tell(news.number)
             await unit.commit()
         except BaseException as error:
             await _undo(connection, error)
             raise
         else:
             self._committed(unit)
-            if unit.told:
-                await self._line.followed()
-            return result
         finally:
             with contextlib.suppress(*BROKEN):
                 await pool.release(connection)
+        # Without the connection: whoever is told may need one.
+        if news is not None:
+            await self._announcements.tell(unit.announced)
+            await self._line.followed(news)
+        return result
 
     def _committed(self, unit: PostgresUnit) -> None:
         """Let all know what came of a unit of work."""
@@ -179,18 +186,14 @@ class PostgresStore:
         if unit.added is not None:
             self._on_job(unit.added)
             self._line.tell_job(unit.added)
-        if unit.shift is not None:
-            self._shift = unit.shift
 
     def _on_job(self, due_at: datetime) -> None:
         if self._notice is not None:
             self._notice(due_at)
 
-    def _on_shift(self, shift: timedelta) -> None:
-        """Follow whoever moved the clock; what we moved ourselves we know."""
-        if shift != self._shift:
-            self._shift = shift
-            self._clock.move_to(self._clock.now() + (shift - self._clock.shift))
+    async def _on_news(self, topics: Iterable[Topic]) -> bool:
+        """Let our watchers know what others announced; one that is closed need not."""
+        return self._pool is None or await self._announcements.tell(topics)
 
     def _on_beat(self) -> None:
         if self._tidying is None or self._tidying.done():

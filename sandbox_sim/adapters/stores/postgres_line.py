@@ -1,34 +1,35 @@
 """The connection of a server that stays: over it the servers of one gateway hear of one another.
 
-Whoever adds a job tells the others when it falls due, whoever moved the clock tells how far, and
+Whoever adds a job tells the others when it falls due, whoever announces a topic tells which, and
 every few seconds each extends the leases of the jobs that it works on and frees those of servers
 that died. A notification that was lost is made up for by that beat.
 
 Of a job it is told here, after the commit, and not in the transaction that added it: Postgres lets
 only one transaction that notifies commit at a time, in all of its databases, and a store that
-writes thousands of jobs would stand in that queue with each of them. The clock is moved seldom, and
-its notifications must come in the order of the commits, so they are part of the transaction; and
-whoever moved it waits until the others say that they followed.
+writes thousands of jobs would stand in that queue with each of them. Topics are seldom announced,
+so they are told in the transaction; and whoever does it waits until the others have followed.
 """
 
 import asyncio
 import contextlib
+import itertools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from sandbox_sim.adapters.stores.postgres_connection import BROKEN, Connection, in_words
 from sandbox_sim.adapters.stores.rows import micros, moment
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.gateway.ports import Clock, Topic
 
 JOBS: Final = "sandbox_sim_jobs"
-CLOCK: Final = "sandbox_sim_clock"
+NEWS: Final = "sandbox_sim_news"
 FOLLOWED: Final = "sandbox_sim_followed"
 # Between two tries to reach Postgres again, and for what is said before we leave, in seconds.
 _PAUSE_S: Final = 1.0
 _LAST_WORDS_S: Final = 1.0
-# How long whoever moved the clock waits for the others to follow.
+# How long whoever announced a topic waits for the others to follow.
 _FOLLOWING_S: Final = 1.0
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -51,16 +52,43 @@ SELECT due_at, kind, service_id, subject FROM freed ORDER BY due_at, number RETU
 _FREE_THE_DEAD: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
 _FREE_OURS: Final = _FREE.format(which="number = ANY($1::bigint[])")
 _NEXT_DUE: Final = "SELECT min(due_at) FROM jobs WHERE lease_until = 0"
-_SHIFT: Final = "SELECT shift_told FROM gateway"
 
 log = logging.getLogger("sandbox_sim.store")
+
+
+class News:
+    """What we announced: its number among ours, and who has yet to follow."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.followers: set[int] = set()
+        self.all_followed = asyncio.Event()
+
+    def follows(self, name: int) -> None:
+        """One server did."""
+        self.followers.discard(name)
+        if not self.followers:
+            self.all_followed.set()
+
+
+class _Heard(NamedTuple):
+    """What another server announced, and the number of that among its news."""
+
+    leader: int
+    number: int
+    topics: frozenset[Topic]
+
+
+# After a break: it may have been anything, and nobody waits for us.
+_WHATEVER_IT_WAS: Final = _Heard(0, 0, frozenset(Topic))
 
 
 class Line:
     """Tells and hears. `claims` are the numbers of the jobs that this server works on.
 
     on_job: called with the due time of a job that others added, or that nobody works on.
-    on_shift: called with how far another server moved the clock. on_beat: called at each beat.
+    on_news: called with the topics that others announced, or may have; whether all is taken in.
+    on_beat: called at each beat.
     name: of this server among those that are connected; 0 while it is not.
     """
 
@@ -71,7 +99,7 @@ class Line:
         lease: timedelta,
         *,
         on_job: Callable[[datetime], None],
-        on_shift: Callable[[timedelta], None],
+        on_news: Callable[[Iterable[Topic]], Awaitable[bool]],
         on_beat: Callable[[], None],
     ) -> None:
         self.claims: set[int] = set()
@@ -80,19 +108,21 @@ class Line:
         self._clock = clock
         self._lease = lease
         self._on_job = on_job
-        self._on_shift = on_shift
+        self._on_news = on_news
         self._on_beat = on_beat
         self._connection: Connection | None = None
         self._stands_since = 0.0
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._heard: list[_Heard] = []
+        self._taken_in: list[_Heard] = []
+        self._taking_in: asyncio.Task[None] | None = None
+        # Ours by number, for as long as somebody waits.
+        self._news: WeakValueDictionary[int, News] = WeakValueDictionary()
+        self._numbers = itertools.count(1)
         # What is to be said next, and the due time that was said last.
         self._due: datetime | None = None
         self._freed: list[int] = []
-        self._leaders: list[int] = []
-        # Who has yet to follow our moving of the clock.
-        self._followers: set[int] = set()
-        self._all_followed = asyncio.Event()
         self._told: datetime | None = None
 
     async def open(self) -> None:
@@ -104,8 +134,10 @@ class Line:
         """Give back what is claimed, and say no more."""
         if self._task is None:
             return
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        tasks = {self._task, self._taking_in or self._task}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         self._task = None
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -134,16 +166,17 @@ class Line:
         self._freed.append(number)
         self._wake.set()
 
-    def expect(self, followers: set[int]) -> None:
-        """These servers are about to hear that we moved the clock."""
-        self._followers = followers if self.name else set()
-        self._all_followed.clear()
+    def news(self) -> News:
+        """What we are about to announce."""
+        news = News(next(self._numbers))
+        self._news[news.number] = news
+        return news
 
-    async def followed(self) -> None:
-        """Return when all of them have moved theirs, or have had the time."""
+    async def followed(self, news: News) -> None:
+        """Return when all servers have followed, or have had the time."""
         until = self._clock.monotonic() + _FOLLOWING_S
-        while self._followers and (left := until - self._clock.monotonic()) > 0:
-            await self._clock.wait_at_most(self._all_followed, left)
+        while news.followers and self.name and (left := until - self._clock.monotonic()) > 0:
+            await self._clock.wait_at_most(news.all_followed, left)
 
     async def _live(self, connection: Connection) -> None:
         """Serve one connection after another."""
@@ -168,6 +201,9 @@ class Line:
             await self._beat(connection)
             beat_at = self._clock.monotonic() + self._lease.total_seconds() / 3
             while not connection.is_closed() and (left := beat_at - self._clock.monotonic()) > 0:
+                if self._heard and (self._taking_in is None or self._taking_in.done()):
+                    # Not here: no beat may be late because the store is busy.
+                    self._taking_in = asyncio.create_task(self._take_in())
                 await self._speak(connection)
                 await self._clock.wait_at_most(self._wake, left)
                 self._wake.clear()
@@ -177,8 +213,9 @@ class Line:
             numbers = list(self._freed)
             await self._free(connection, numbers)
             del self._freed[: len(numbers)]
-        while self._leaders:
-            await connection.execute(_NOTIFY, FOLLOWED, str(self._leaders.pop()))
+        while self._taken_in:
+            heard = self._taken_in.pop()
+            await connection.execute(_NOTIFY, FOLLOWED, f"{heard.leader} {heard.number}")
         if self._due is not None:
             self._told, self._due = self._due, None
             await connection.execute(_NOTIFY, JOBS, str(micros(self._told)))
@@ -192,22 +229,30 @@ class Line:
             self._on_job(earliest)
             self.tell_job(earliest)
 
+    async def _take_in(self) -> None:
+        """Follow what others announced; what we cannot take in we try again at the next beat."""
+        heard, self._heard = self._heard, []
+        if await self._on_news({topic for each in heard for topic in each.topics}):
+            self._taken_in += heard
+            self._wake.set()
+        else:
+            self._heard += heard
+
     def _hear(self, _connection: object, sender: int, channel: str, payload: object) -> None:
         """A notification came. What we said ourselves we know."""
-        words = [int(word) for word in str(payload).split()]
-        if channel == CLOCK:
-            leader, shift = words
-            if leader != self.name:
-                self._on_shift(shift * _MICROSECOND)
-                self._leaders.append(leader)
-                self._wake.set()
-        elif channel == FOLLOWED:
-            if words == [self.name]:
-                self._followers.discard(sender)
-                if not self._followers:
-                    self._all_followed.set()
-        elif sender != self.name:
-            self._on_job(moment(words[0]))
+        first, *more = str(payload).split()
+        if channel == JOBS:
+            if sender != self.name:
+                self._on_job(moment(int(first)))
+            return
+        leader, number = int(first), int(more[0])
+        if channel == FOLLOWED:
+            news = self._news.get(number)
+            if leader == self.name and news is not None:
+                news.follows(sender)
+        elif leader != self.name:
+            self._heard.append(_Heard(leader, number, frozenset(map(Topic, more[1:]))))
+            self._wake.set()
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
@@ -226,7 +271,7 @@ class Line:
         connection = await self._connect()
         try:
             connection.add_termination_listener(self._woken)
-            for channel in (JOBS, CLOCK, FOLLOWED):
+            for channel in (JOBS, NEWS, FOLLOWED):
                 await connection.add_listener(channel, self._hear)
         except BaseException:
             connection.terminate()
@@ -236,19 +281,18 @@ class Line:
         return connection
 
     async def _listening_again(self) -> Connection:
-        """Try for as long as it takes; then hear what was missed of the clock."""
+        """Try for as long as it takes; whatever was announced meanwhile was missed."""
         while True:
             await self._clock.wait_at_most(asyncio.Event(), _PAUSE_S)
             try:
                 connection = await self._listening()
-                shift = await connection.fetchval(_SHIFT)
             except BROKEN as error:
                 log.warning("Postgres is away, trying again: %s", in_words(error))
                 self._hang_up()
                 continue
             log.warning("Postgres is back")
             self._told = None
-            self._on_shift(shift * _MICROSECOND)
+            self._heard.append(_WHATEVER_IT_WAS)
             return connection
 
     def _woken(self, _connection: object) -> None:

@@ -1,8 +1,7 @@
 """Our tables in a Postgres database: a schema of their own, made and brought up to date.
 
 Beside what both databases have there is the table `gateway`, with one row: the version of the
-tables, how many blocks of network transaction ids were given out, and the shift of the clock that
-every server was told of last.
+tables, and how many blocks of network transaction ids were given out.
 """
 
 from typing import Final
@@ -21,10 +20,9 @@ _TABLES: Final = (
 _FOUNDATION: Final = """
 CREATE TABLE gateway (
     version INTEGER NOT NULL,
-    network_blocks BIGINT NOT NULL,
-    shift_told BIGINT NOT NULL
+    network_blocks BIGINT NOT NULL
 );
-INSERT INTO gateway VALUES (0, 0, 0);
+INSERT INTO gateway VALUES (0, 0);
 """
 
 

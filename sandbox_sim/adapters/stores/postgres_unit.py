@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Final, cast
 
 from sandbox_sim.adapters.stores.postgres_connection import LINE_NAME, Borrowed
-from sandbox_sim.adapters.stores.postgres_line import CLOCK, NOW
+from sandbox_sim.adapters.stores.postgres_line import NEWS, NOW
 from sandbox_sim.adapters.stores.rows import Row, micros
 from sandbox_sim.adapters.stores.sql import SqlUnit
 from sandbox_sim.domain.jobs import Job
@@ -33,7 +33,7 @@ _FORGETTING_S: Final = 300.0
 
 
 class PostgresUnit(SqlUnit):
-    """What it did is of use only when it is committed; `told` are the servers that follow then.
+    """What it did is of use only when it is committed.
 
     gate: holds transactions whose answer is not written. claims: the jobs of this server by number.
     name: of this server on the line. tries: how often the same work was tried before.
@@ -57,8 +57,6 @@ class PostgresUnit(SqlUnit):
         self.claimed: set[int] = set()
         self.finished: set[int] = set()
         self.held: dict[str, int] = {}
-        self.shift: timedelta | None = None
-        self.told: set[int] = set()
         self.wrote = False
         self._connection = connection
         self._gate = gate
@@ -130,26 +128,14 @@ class PostgresUnit(SqlUnit):
             raise JobLost(f"job {job.number} was taken over by another server, or done already")
         self.finished.add(job.number)
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
-        """Others follow when we have arrived: on the way we stop at each due time."""
-        await super().save_clock_shift(shift)
-        self.shift = shift
-        if shift == self._clock.shift:
-            await self._tell_shift(shift)
+    async def tell(self, number: int) -> set[int]:
+        """Have the other servers hear of what was announced; who they are.
 
-    async def shift_at_open(self) -> timedelta:
-        """The shift of the clock; whoever was to tell the others may have died on the way."""
-        shift = await self.clock_shift()
-        ((told,),) = await self._rows("SELECT shift_told FROM gateway")
-        if told != shift // _MICROSECOND:
-            await self._tell_shift(shift)
-        return shift
-
-    async def _tell_shift(self, shift: timedelta) -> None:
-        told = shift // _MICROSECOND
-        await self._rows("UPDATE gateway SET shift_told = ?", told)
-        await self._rows("SELECT pg_notify(?, ?)", CLOCK, f"{self._name} {told}")
-        self.told = {pid for (pid,) in await self._rows(_OTHERS, LINE_NAME, self._name)}
+        number: what the line calls this news.
+        """
+        news = " ".join(map(str, (self._name, number, *self.announced)))
+        await self._rows("SELECT pg_notify(?, ?)", NEWS, news)
+        return {pid for (pid,) in await self._rows(_OTHERS, LINE_NAME, self._name)}
 
     async def forget(self, now: datetime) -> None:
         """One server at a time does it for all."""

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 from sandbox_sim.domain.callbacks import Attempt, Callback, Delivery, Profile
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.journal import NO_SERVICE, Entry, request_text
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.rules import Rule, RuleKind, match_of
 from sandbox_sim.domain.sms import Message, SmsStatus
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
@@ -30,6 +32,7 @@ JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
+RULE: Final = ("service_id", *Rule._fields)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -103,7 +106,7 @@ def from_callback(callback: Callback) -> Row:
     """In the order of `CALLBACK`; the attempts are JSON."""
     *texts, profile, body, signature, created_at, state, attempts = callback
     document = [
-        (*attempt[:1], micros(attempt.at), *attempt[2:6], _maybe_micros(attempt.next_attempt_at))
+        (*attempt[:1], micros(attempt.at), *attempt[2:7], _maybe_micros(attempt.next_attempt_at))
         for attempt in attempts
     ]
     return (
@@ -172,12 +175,13 @@ def to_message(row: Row) -> Message:
 def from_entry(entry: Entry) -> Row:
     """In the order of `ENTRY`; the warnings are JSON."""
     transaction_id = entry.transaction_id and _clean(entry.transaction_id)
+    warnings = json.dumps(entry.warnings) if entry.warnings else "[]"
     return (
         *(entry.id, micros(entry.at), entry.service_id or NO_SERVICE),
         *(entry.operation, transaction_id),
         *(_clean(entry.method), _clean(entry.path), _clean(request_text(entry))),
         *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
-        *(json.dumps(entry.warnings), entry.answer.decode(), entry.duration_ms),
+        *(warnings, entry.answer.decode(), entry.duration_ms),
     )
 
 
@@ -188,6 +192,33 @@ def to_entry(row: Row) -> Entry:
     warnings = tuple(json.loads(values["warnings"]))
     values.update(at=moment(values["at"]), service_id=values["service_id"] or None)
     return Entry(**{**values, **bodies, "warnings": warnings})
+
+
+def from_clock_state(state: ClockState) -> Row:
+    """As `shift` and `frozen_at`."""
+    return state.shift // _MICROSECOND, _maybe_micros(state.frozen_at)
+
+
+def to_clock_state(row: Row) -> ClockState | None:
+    """From these two; no clock was set where `shift` is missing."""
+    shift, frozen_at = row
+    if shift is None:
+        return None
+    return ClockState(shift * _MICROSECOND, _maybe_moment(frozen_at))
+
+
+def from_rule(rule: Rule) -> Row:
+    """In the order of `RULE`; `match` and `effect` are JSON."""
+    rule_id, kind, match, effect, times, created_at, *counts = rule
+    documents = json.dumps(match.shown()), json.dumps(effect)
+    return (match.service_id, rule_id, kind.value, *documents, times, micros(created_at), *counts)
+
+
+def to_rule(row: Row) -> Rule:
+    """From the columns of `RULE`."""
+    _, rule_id, kind, match, effect, times, created_at, *counts = row
+    documents = match_of(json.loads(match)), json.loads(effect)
+    return Rule(rule_id, RuleKind(kind), *documents, times, moment(created_at), *counts)
 
 
 def _clean(text: str) -> str:

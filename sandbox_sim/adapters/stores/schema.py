@@ -10,7 +10,7 @@ from typing import Final
 # The tables whose rows belong to a service.
 OF_SERVICES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
-    *("requests", "dropped_requests"),
+    *("requests", "dropped_requests", "rules"),
 )
 
 MIGRATIONS: Final = (
@@ -148,10 +148,26 @@ CREATE TABLE dropped_requests (
     count BIGINT NOT NULL
 );
 
-CREATE TABLE clock (
-    shift BIGINT NOT NULL
+-- The service of a rule for all of them is NULL.
+CREATE TABLE rules (
+    number {serial},
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    service_id BIGINT,
+    match TEXT NOT NULL,
+    effect TEXT NOT NULL,
+    times BIGINT,
+    created_at BIGINT NOT NULL,
+    seen BIGINT NOT NULL,
+    used BIGINT NOT NULL
 );
-INSERT INTO clock VALUES (0);
+
+-- One row, empty until the clock is set.
+CREATE TABLE clock (
+    shift BIGINT,
+    frozen_at BIGINT
+);
+INSERT INTO clock VALUES (NULL, NULL);
 """,
 )
 

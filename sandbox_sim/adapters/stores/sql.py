@@ -13,9 +13,11 @@ from sandbox_sim.adapters.stores import rows, schema
 from sandbox_sim.adapters.stores.rows import micros, moment
 from sandbox_sim.adapters.stores.sql_base import insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql_journal import SqlJournal
+from sandbox_sim.adapters.stores.sql_rules import SqlRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
@@ -88,7 +90,7 @@ _A_NUMBER_BEYOND_ALL: Final = 2**62
 _A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
 
-class SqlUnit(SqlJournal):
+class SqlUnit(SqlJournal, SqlRules):
     """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
@@ -96,6 +98,7 @@ class SqlUnit(SqlJournal):
     PASSING_OVER: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
+        super().__init__()
         self.added: datetime | None = None
         self._clock = clock
 
@@ -307,12 +310,13 @@ class SqlUnit(SqlJournal):
         if service_id is None:
             await self._rows("DELETE FROM inbox")
 
-    async def clock_shift(self) -> timedelta:
-        row = await self._row("SELECT shift FROM clock")
-        return timedelta(microseconds=row[0]) if row else timedelta()
+    async def clock(self) -> ClockState | None:
+        (row,) = await self._rows("SELECT shift, frozen_at FROM clock")
+        return rows.to_clock_state(row)
 
-    async def save_clock_shift(self, shift: timedelta) -> None:
-        await self._rows("UPDATE clock SET shift = ?", shift // timedelta(microseconds=1))
+    async def save_clock(self, state: ClockState) -> None:
+        values = rows.from_clock_state(state)
+        await self._rows("UPDATE clock SET shift = ?, frozen_at = ?", *values)
 
     async def forget(self, now: datetime) -> None:
         """Let go of what nobody can ask for any more."""

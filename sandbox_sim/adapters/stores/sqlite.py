@@ -18,9 +18,10 @@ from queue import SimpleQueue
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.stores import schema
+from sandbox_sim.adapters.stores.announcements import Announcements
 from sandbox_sim.adapters.stores.rows import Row
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY, SqlUnit
-from sandbox_sim.gateway.ports import Clock, StoreError, Unit
+from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
@@ -68,6 +69,14 @@ class _Done(NamedTuple):
     error: BaseException | None
 
 
+class _Committed(NamedTuple):
+    """What became of a batch: its orders, the earliest job it added, and what it announced."""
+
+    done: list[_Done]
+    added: datetime | None
+    announced: frozenset[Topic]
+
+
 class SqliteStore:
     """The default `Store` of `serve`.
 
@@ -81,6 +90,8 @@ class SqliteStore:
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
+        self._announcements = Announcements()
+        self._announcing: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
 
@@ -112,6 +123,10 @@ class SqliteStore:
         """Call `notice` with its due time whenever a job was added."""
         self._notice = notice
 
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced, before `run` returns."""
+        self._announcements.watch(topic, notice)
+
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` in the next commit; returns when that is done."""
         if self._thread is None:
@@ -131,9 +146,9 @@ class SqliteStore:
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
             while batch := self._next_batch():
                 before = connection.total_changes
-                done, added = self._commit(connection, batch)
+                committed = self._commit(connection, batch)
                 wrote = connection.total_changes > before
-                loop.call_soon_threadsafe(self._tell, done, added, wrote)
+                loop.call_soon_threadsafe(self._tell, committed, wrote)
 
     def _next_batch(self) -> Sequence[_Order]:
         """Whatever waits; nothing when the store is to be closed."""
@@ -148,9 +163,7 @@ class SqliteStore:
             self._orders.put(None)
         return batch
 
-    def _commit(
-        self, connection: sqlite3.Connection, batch: Sequence[_Order]
-    ) -> tuple[list[_Done], datetime | None]:
+    def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Order]) -> _Committed:
         """Do a batch as one transaction; if that fails, each order by itself."""
         unit = _SqliteUnit(connection, self._clock)
         try:
@@ -162,11 +175,15 @@ class SqliteStore:
             with contextlib.suppress(sqlite3.Error):
                 connection.rollback()
             if len(batch) == 1:
-                return [_Done(batch[0].done, None, self._in_words(error))], None
+                failed = _Done(batch[0].done, None, self._in_words(error))
+                return _Committed([failed], None, frozenset())
             alone = [self._commit(connection, [order]) for order in batch]
-            added = min((due for _, due in alone if due is not None), default=None)
-            return [one for found, _ in alone for one in found], added
-        return done, unit.added
+            return _Committed(
+                [one for committed in alone for one in committed.done],
+                min((each.added for each in alone if each.added is not None), default=None),
+                frozenset().union(*(each.announced for each in alone)),
+            )
+        return _Committed(done, unit.added, frozenset(unit.announced))
 
     def _forget(self, unit: "_SqliteUnit") -> None:
         now = self._clock.now()
@@ -174,13 +191,23 @@ class SqliteStore:
             self._forget_at = now + FORGET_EVERY
             _driven(unit.forget(now))
 
-    def _tell(self, done: Iterable[_Done], added: datetime | None, wrote: bool) -> None:
+    def _tell(self, committed: _Committed, wrote: bool) -> None:
         """In the loop's thread: let the answers go, and whoever watches know."""
-        if added is not None and self._notice is not None:
-            self._notice(added)
-        _settle(done)
+        if committed.added is not None and self._notice is not None:
+            self._notice(committed.added)
+        if committed.announced:
+            task = asyncio.create_task(self._announce(committed))
+            self._announcing.add(task)
+            task.add_done_callback(self._announcing.discard)
+        else:
+            _settle(committed.done)
         for notice in self._watchers if wrote else ():
             notice()
+
+    async def _announce(self, committed: _Committed) -> None:
+        """Let the answers go when all who watch have heard; that may take more units of work."""
+        await self._announcements.tell(committed.announced)
+        _settle(committed.done)
 
     def _connect(self) -> sqlite3.Connection:
         self._make_folder()

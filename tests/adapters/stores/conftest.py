@@ -21,6 +21,9 @@ from tests.records import NOW
 if TYPE_CHECKING:  # asyncpg may be missing
     from sandbox_sim.adapters.stores.postgres import PostgresStore
 
+# A lease so long that after its first beat a Postgres store has no other while a test lasts.
+AN_HOUR = timedelta(hours=1)
+
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[Store]]
 
 
@@ -45,9 +48,10 @@ async def _postgres(clock: Clock) -> AsyncIterator[Store]:
     url = postgres.empty_database()  # which ends the test where there is none
     from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
 
-    store = PostgresStore(url, clock)
+    store = PostgresStore(url, clock, lease=AN_HOUR)
     await store.open()
     try:
+        await first_beat(store)
         yield store
     finally:
         await store.close()
@@ -93,7 +97,7 @@ async def open_postgres(
 ) -> AsyncIterator[OpenPostgres]:
     """Opens one more store on the same database, closed at the end.
 
-    Its lease is so long that after the first beat, which is over then, there is no other.
+    Its first beat is over then.
     """
     from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
     from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
@@ -103,11 +107,11 @@ async def open_postgres(
     async with AsyncExitStack() as stack:
 
         async def opened(**options: Any) -> PostgresStore:
-            defaults = {"url": url, "clock": clock, "lease": timedelta(hours=1)}
+            defaults = {"url": url, "clock": clock, "lease": AN_HOUR}
             store = PostgresStore(**{**defaults, **options})
             stack.push_async_callback(store.close)
             await store.open()
-            await eventually(lambda: store._tidying is not None and store._tidying.done())
+            await first_beat(store)
             return store
 
         yield opened
@@ -121,6 +125,11 @@ async def one(open_postgres: OpenPostgres) -> "PostgresStore":
 @pytest.fixture
 async def other(open_postgres: OpenPostgres) -> "PostgresStore":
     return await open_postgres()
+
+
+async def first_beat(store: "PostgresStore") -> None:
+    """Return when it is over, so that nothing of it is taken for what the test does."""
+    await eventually(lambda: store._tidying is not None and store._tidying.done())
 
 
 async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job]:

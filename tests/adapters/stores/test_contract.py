@@ -1,6 +1,7 @@
 """What every store does: what was written is read back, until the clock says that it is over."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import methodcaller
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Answer, Delivery, Schedule
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.ledger import Account, Balance, LedgerQuery
 from sandbox_sim.domain.sms import SmsStatus
 from sandbox_sim.domain.transactions import Status
@@ -290,6 +292,21 @@ class TestInboxes:
         assert await store.run(lambda unit: unit.clear_inbox("orders")) == 1
         assert await bodies(store, "orders") == []
         assert await bodies(store, "refunds") == ["{}"]
+
+
+class TestClock:
+    async def test_none_is_there_before_it_is_set(self, store: Store) -> None:
+        assert await store.run(lambda unit: unit.clock()) is None
+
+    @pytest.mark.parametrize("frozen_at", [None, after(days=400, microseconds=1)])
+    @pytest.mark.parametrize("shift", [timedelta(), timedelta(days=-3, microseconds=1)])
+    async def test_how_it_was_set_last_is_read_back(
+        self, store: Store, shift: timedelta, frozen_at: datetime | None
+    ) -> None:
+        for state in (ClockState(frozen_at=NOW), ClockState(shift, frozen_at)):
+            await store.run(methodcaller("save_clock", state))
+
+            assert await store.run(lambda unit: unit.clock()) == state
 
 
 async def bodies(store: Store, name: str) -> list[str]:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.rules import Match
 from sandbox_sim.domain.sms import HistoryQuery
 from sandbox_sim.gateway.ports import JobLost, Store, Unit
 from tests.records import (
@@ -20,6 +22,7 @@ from tests.records import (
     job,
     message,
     posting,
+    rule,
     transaction,
 )
 
@@ -36,6 +39,7 @@ async def fill(unit: Unit) -> None:
         await unit.post(posting(**own))
         await unit.add_messages([message(f"M{n}", **own)])
         await unit.add_entries([entry(f"R{n}", **own)])
+        await unit.save_rule(rule(f"O{n}", match=Match(**own)))
     await unit.add_inbox_message("orders", delivery())
 
 
@@ -53,6 +57,7 @@ async def left(unit: Unit) -> dict[int, list[bool]]:
             bool(await unit.postings(service_id)),
             bool(messages) and total > 0,
             bool(await unit.list_entries(Listing(service_id))),
+            await unit.rule(f"O{n}") is not None,
         ]
     return found
 
@@ -62,7 +67,7 @@ async def test_one_service_is_forgotten_and_the_other_as_it_was(store: Store) ->
 
     await store.run(lambda unit: unit.reset(SERVICE))
 
-    assert await store.run(left) == {SERVICE: [False] * 8, OTHER: [True] * 8}
+    assert await store.run(left) == {SERVICE: [False] * 9, OTHER: [True] * 9}
     assert len(await store.run(lambda unit: unit.inbox_messages("orders"))) == 1
     (due,) = await store.run(lambda unit: unit.claim_due(NOW, 10))
     assert due.service_id == OTHER
@@ -73,11 +78,20 @@ async def test_all_is_forgotten_inboxes_too(store: Store) -> None:
 
     await store.run(lambda unit: unit.reset(None))
 
-    assert await store.run(left) == {SERVICE: [False] * 8, OTHER: [False] * 8}
+    assert await store.run(left) == {SERVICE: [False] * 9, OTHER: [False] * 9}
     assert await store.run(lambda unit: unit.inbox_messages("orders")) == []
     assert await store.run(lambda unit: unit.claim_due(NOW, 10)) == []
     await store.run(fill)
-    assert await store.run(left) == {SERVICE: [True] * 8, OTHER: [True] * 8}
+    assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}
+
+
+async def test_the_clock_is_left_as_it_is(store: Store) -> None:
+    state = ClockState(frozen_at=NOW)
+    await store.run(lambda unit: unit.save_clock(state))
+
+    await store.run(lambda unit: unit.reset(None))
+
+    assert await store.run(lambda unit: unit.clock()) == state
 
 
 async def test_what_a_broken_unit_forgot_is_there_again(store: Store) -> None:
@@ -93,7 +107,7 @@ async def test_what_a_broken_unit_forgot_is_there_again(store: Store) -> None:
     with pytest.raises(RuntimeError):
         await store.run(work)
 
-    assert await store.run(left) == {SERVICE: [True] * 8, OTHER: [True] * 8}
+    assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}
     due = await store.run(lambda unit: unit.claim_due(NOW, 10))
     assert sorted(each.subject for each in (claimed, *due)) == ["1", "2"]
 

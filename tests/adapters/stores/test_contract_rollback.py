@@ -1,11 +1,13 @@
 """A unit of work that raises leaves nothing behind, in every store and for every kind of write."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, LedgerQuery
 from sandbox_sim.domain.listing import Listing
@@ -72,6 +74,7 @@ async def state(unit: Unit) -> dict[str, Any]:
         "history": await unit.history(HistoryQuery(SERVICE)),
         "requests": list(await unit.list_entries(Listing())),
         "dropped": await unit.dropped_entries(None),
+        "clock": await unit.clock(),
         "inboxes": [list(await unit.inbox_messages(name)) for name in ("orders", "new")],
     }
 
@@ -124,6 +127,7 @@ WRITES: dict[str, Write] = {
     "an emptied inbox": lambda u: u.clear_inbox("orders"),
     "requests": lambda u: u.add_entries([entry("R2"), entry("R3", service_id=56)]),
     "an emptied journal": lambda u: u.clear_entries(None),
+    "a frozen clock": lambda u: u.save_clock(ClockState(timedelta(minutes=5), NOW)),
     "a reset": lambda u: u.reset(SERVICE),
     "a reset of all": lambda u: u.reset(None),
     "much at once": decide_and_charge,

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.ports import JobLost, Store, StoreError, Unit
+from sandbox_sim.gateway.ports import JobLost, Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
 from tests.proxy import Proxy, proxy
-from tests.records import SERVICE, after, job, posting, transaction
+from tests.records import SERVICE, after, job, posting, rule, transaction
 
 if TYPE_CHECKING:
     from sandbox_sim.adapters.stores.postgres import PostgresStore
@@ -67,19 +66,22 @@ async def test_while_it_is_away_each_unit_is_told_so_at_once_and_then_it_works_a
 async def test_when_it_is_back_the_others_are_heard_again(
     far: "PostgresStore", way: Proxy, open_postgres: OpenPostgres
 ) -> None:
-    near_clock = VirtualClock()
-    near = await open_postgres(clock=near_clock)
+    near = await open_postgres()
     noticed: list[object] = []
     far.watch_jobs(noticed.append)
+
+    async def notice() -> None:
+        noticed.extend(await far.run(lambda unit: unit.rules()))
+
+    far.watch_topic(Topic.RULES, notice)
     await way.cut()
     await near.run(lambda unit: unit.add_job(job(due_at=after(minutes=1))))
-    near_clock.move_to(after(minutes=5))
-    await near.run(lambda unit: unit.save_clock_shift(near_clock.shift))
+    await near.run(lambda unit: unit.save_rule(rule()))
 
     await way.open()
 
     await eventually(lambda: after(minutes=1) in noticed)
-    await eventually(lambda: far._clock.now() == after(minutes=5))
+    await eventually(lambda: rule() in noticed)
     await near.run(lambda unit: unit.add_job(job(due_at=after(seconds=1))))
     await eventually(lambda: after(seconds=1) in noticed)
 

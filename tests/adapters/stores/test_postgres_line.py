@@ -1,21 +1,22 @@
-"""What servers on one Postgres hear of one another: jobs, and the clock."""
+"""What servers on one Postgres hear of one another: jobs, and what is announced."""
 
+import asyncio
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
-from operator import methodcaller
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox_sim.adapters.clock import SystemClock, VirtualClock
-from sandbox_sim.gateway.ports import Store
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, eventually
-from tests.records import after, job
+from tests.records import after, job, rule
 
 if TYPE_CHECKING:
     from sandbox_sim.adapters.stores.postgres import PostgresStore
 
-FIVE_MINUTES = timedelta(minutes=5)
+CONNECTIONS = 10  # of each server, and one more to hear of the others
 
 
 async def add(store: Store, due_at: datetime) -> None:
@@ -100,32 +101,97 @@ class TestJobs:
         await eventually(lambda: after(seconds=1) in here)
 
 
-class TestClock:
-    """One clock for all: whoever is not moving it follows."""
+def announce(store: Store) -> Awaitable[None]:
+    """Change a rule, and say so."""
 
-    async def test_the_others_follow_and_who_moved_it_is_not_moved_again(
+    async def work(unit: Unit) -> None:
+        await unit.save_rule(rule(f"O{len(await unit.rules())}"))
+        await unit.announce(Topic.RULES)
+
+    return store.run(work)
+
+
+def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
+    """How many rules it finds each time that it hears of the topic."""
+    heard: list[int] = []
+
+    async def notice() -> None:
+        heard.append(len(await store.run(lambda unit: unit.rules())))
+
+    store.watch_topic(topic, notice)
+    return heard
+
+
+class TestNews:
+    """What one server announces all have taken in when its unit returns."""
+
+    async def test_each_server_is_told_once_and_reads_what_was_written(
         self, open_postgres: OpenPostgres
     ) -> None:
-        here, there = VirtualClock(), VirtualClock()
-        one, _ = await open_postgres(clock=here), await open_postgres(clock=there)
-        for minutes in (5, 10, 4):
-            here.move_to(after(minutes=minutes))
-            await one.run(lambda unit: unit.save_clock_shift(here.shift))
+        stores = [await open_postgres() for _ in range(4)]
+        heard = [heard_by(store) for store in stores]
 
-            assert here.now() == there.now() == after(minutes=minutes)
+        for number, store in enumerate(stores, 1):
+            await announce(store)
 
-    async def test_all_have_followed_when_the_unit_returns(
-        self, open_postgres: OpenPostgres
-    ) -> None:
-        """So that whoever moved it at one server may ask any other at once."""
-        clocks = [VirtualClock() for _ in range(4)]
-        stores = [await open_postgres(clock=clock) for clock in clocks]
-        for place, minutes in enumerate((3, 8, 20, 21)):
-            moving = clocks[place]
-            moving.move_to(after(minutes=minutes))
-            await stores[place].run(methodcaller("save_clock_shift", moving.shift))
+            assert heard == [list(range(1, number + 1))] * 4
 
-            assert {clock.now() for clock in clocks} == {after(minutes=minutes)}
+    async def test_only_of_the_topics_that_were_announced(self, one: Store, other: Store) -> None:
+        clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
+
+        await announce(one)
+        assert (clock, rules) == ([], [1])
+
+        async def both(unit: Unit) -> None:
+            await unit.announce(Topic.CLOCK)
+            await unit.announce(Topic.RULES)
+            await unit.announce(Topic.RULES)
+
+        await one.run(both)
+        assert (clock, rules) == ([1], [1, 1])
+
+    async def test_of_a_unit_that_failed_nobody_hears(self, one: Store, other: Store) -> None:
+        heard = heard_by(other)
+
+        async def work(unit: Unit) -> None:
+            await unit.announce(Topic.RULES)
+            raise ValueError
+
+        with pytest.raises(ValueError):  # noqa: PT011 -- ours
+            await one.run(work)
+        await announce(one)
+
+        assert heard == [1]
+
+    async def test_of_many_at_once_each_waits_for_its_own(self, one: Store, other: Store) -> None:
+        """More than there are connections, so none may be held by whoever waits."""
+        at_hand: dict[Store, set[str]] = {one: set(), other: set()}
+        missing: list[str] = []
+
+        async def add(store: Store, name: str) -> None:
+            async def work(unit: Unit) -> None:
+                await unit.save_rule(rule(name))
+                await unit.announce(Topic.RULES)
+
+            await store.run(work)
+            missing.extend(name for names in at_hand.values() if name not in names)
+
+        def watch(store: Store) -> None:
+            async def notice() -> None:
+                rules = await store.run(lambda unit: unit.rules())
+                at_hand[store] = {each.id for each in rules}
+
+            store.watch_topic(Topic.RULES, notice)
+
+        for store in at_hand:
+            watch(store)
+        names = [f"O{number}" for number in range(2 * CONNECTIONS + 6)]
+
+        async with asyncio.timeout(20):
+            await asyncio.gather(*map(add, (one, other) * len(names), names))
+
+        assert missing == []
+        assert at_hand[one] == at_hand[other] == set(names)
 
     async def test_one_that_does_not_follow_is_not_waited_for_long(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
@@ -133,63 +199,51 @@ class TestClock:
         from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
 
         monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
-        here, there = VirtualClock(), VirtualClock()
-        one, other = await open_postgres(clock=here), await open_postgres(clock=there)
+        one, other = await open_postgres(), await open_postgres()
+        here, there = heard_by(one), heard_by(other)
         task = other._line._task
         assert task is not None
-        task.cancel()  # it hears, and says nothing
+        task.cancel()  # it hears, and does nothing
 
-        here.move_to(after(minutes=5))
-        await one.run(lambda unit: unit.save_clock_shift(here.shift))
+        await announce(one)
 
-        assert await one.run(lambda unit: unit.clock_shift()) == FIVE_MINUTES
+        assert (here, there) == ([1], [])
 
-    async def test_on_the_way_nobody_follows(self, open_postgres: OpenPostgres) -> None:
-        """`Jobs.advance` keeps first where it goes, and stops at each due time on the way."""
-        here, there = VirtualClock(), VirtualClock()
-        one, other = await open_postgres(clock=here), await open_postgres(clock=there)
-        noticed = noticed_by(other)
-
-        await one.run(lambda unit: unit.save_clock_shift(FIVE_MINUTES))
-        await add(one, after(minutes=1))
-        await eventually(lambda: noticed == [after(minutes=1)])
-
-        assert (here.now(), there.now()) == (after(), after())
-
-    async def test_where_it_goes_counts_after_all_if_who_moved_it_died(
-        self, open_postgres: OpenPostgres
+    async def test_what_could_not_be_taken_in_is_tried_again(
+        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        there = VirtualClock()
-        one, _ = await open_postgres(), await open_postgres(clock=there)
-        await one.run(lambda unit: unit.save_clock_shift(FIVE_MINUTES))
-        await one.close()
+        from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
 
-        again = VirtualClock()
-        reopened = await open_postgres(clock=again)
+        monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
+        one, other = await open_postgres(), await open_postgres()
+        tried: list[str] = []
 
-        await eventually(lambda: there.now() == after(minutes=5))
-        assert again.now() == after(), "it is moved by who opened it"
-        assert await reopened.run(lambda unit: unit.clock_shift()) == FIVE_MINUTES
+        async def notice() -> None:
+            tried.append("rules")
+            if len(tried) == 1:
+                raise StoreError("it is busy")
 
-    async def test_what_was_missed_is_caught_up_with(
-        self, open_postgres: OpenPostgres, url: str
+        other.watch_topic(Topic.RULES, notice)
+        await announce(one)
+        await eventually(lambda: len(tried) == 1)
+
+        other._line._wake.set()  # as a beat would
+        await eventually(lambda: len(tried) == 2)
+
+        await announce(one)
+        await eventually(lambda: len(tried) == 3)
+        other._line._wake.set()
+        await announce(other)
+        assert len(tried) == 4, "what was taken in is not told again"
+
+    async def test_after_a_break_it_may_have_been_anything(
+        self, one: Store, other: "PostgresStore", url: str
     ) -> None:
-        here, there = VirtualClock(), VirtualClock()
-        one, other = await open_postgres(clock=here), await open_postgres(clock=there)
-
+        clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
         await break_line(other, url)
-        here.move_to(after(minutes=5))
-        await one.run(lambda unit: unit.save_clock_shift(here.shift))
+        await announce(one)
 
-        await eventually(lambda: there.now() == after(minutes=5))
+        await eventually(lambda: (clock[-1:], rules[-1:]) == ([1], [1]))
 
-    async def test_clocks_that_go_are_as_far_apart_as_before(
-        self, open_postgres: OpenPostgres
-    ) -> None:
-        here, there = SystemClock(), SystemClock()
-        one, _ = await open_postgres(clock=here), await open_postgres(clock=there)
-
-        here.move_to(here.now() + FIVE_MINUTES)
-        await one.run(lambda unit: unit.save_clock_shift(here.shift))
-
-        assert abs(here.shift - there.shift) < timedelta(seconds=1)
+        await announce(one)
+        assert rules[-1] == 2

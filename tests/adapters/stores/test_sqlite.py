@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from datetime import datetime, timedelta
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sqlite import APPLICATION_ID, Durability, SqliteStore
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.adapters.stores.test_contract_rollback import WRITES, Write, prepared, state
 from tests.records import NOW, SERVICE, after, delivery, job, posting, transaction
@@ -98,13 +100,14 @@ class TestClosedAndOpenedAgain:
             async with opened(file) as store:
                 assert await claimed(store) == ["due too"]
 
-    async def test_the_clock_is_as_far_ahead_as_before(self, path: Path) -> None:
-        ahead = after(days=3, microseconds=1) - NOW
+    @pytest.mark.parametrize("frozen_at", [None, after(days=7, microseconds=3)])
+    async def test_the_clock_is_set_as_before(self, path: Path, frozen_at: datetime | None) -> None:
+        state = ClockState(timedelta(days=3, microseconds=1), frozen_at)
         async with opened(path) as store:
-            await store.run(lambda unit: unit.save_clock_shift(ahead))
+            await store.run(lambda unit: unit.save_clock(state))
 
         async with opened(path) as store:
-            assert await store.run(lambda unit: unit.clock_shift()) == ahead
+            assert await store.run(lambda unit: unit.clock()) == state
 
     async def test_by_the_same_store_too(self, path: Path) -> None:
         store = SqliteStore(path, VirtualClock())

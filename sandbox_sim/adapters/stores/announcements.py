@@ -1,0 +1,41 @@
+"""What units announce, and who is told of it."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+
+from sandbox_sim.gateway.ports import Topic
+
+log = logging.getLogger("sandbox_sim.store")
+
+
+class Announcements:
+    """The watchers of a store by topic.
+
+    They are told of one thing after another, so that whoever reads the store when told ends with
+    what was written last. What they do must announce nothing.
+    """
+
+    def __init__(self) -> None:
+        self._one_at_a_time = asyncio.Lock()
+        self._watchers: dict[Topic, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
+
+    def watch(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Tell `notice` of this topic; several may watch."""
+        self._watchers[topic].append(notice)
+
+    async def tell(self, topics: Iterable[Topic]) -> bool:
+        """Let all who watch know; whether all took it in.
+
+        One that fails is logged, for the unit is committed.
+        """
+        taken_in = True
+        async with self._one_at_a_time:
+            for notice in [notice for topic in topics for notice in self._watchers[topic]]:
+                try:
+                    await notice()
+                except Exception:
+                    log.exception("an announcement was not taken in")
+                    taken_in = False
+        return taken_in

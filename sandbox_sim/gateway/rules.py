@@ -1,0 +1,93 @@
+"""The rules of users: kept by the store, and at hand in every server, so that to have none is free.
+
+The newest rule that is for a request and not used up is the one that applies.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandbox_sim.domain.rules import MAX_RULES, Asked, Match, Rule, RuleKind
+from sandbox_sim.gateway.ports import Clock, Ids, Store, Topic, Unit
+
+
+class TooManyRules(Exception):
+    """There are `MAX_RULES` of the kind, and each may still apply."""
+
+
+class Rules:
+    """`of` is what is at hand; whatever changes rules has it read again, on every server."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._at_hand: dict[RuleKind, Sequence[Rule]] = dict.fromkeys(RuleKind, ())
+        store.watch_topic(Topic.RULES, self.load)
+
+    async def load(self) -> None:
+        """Have at hand what the store has."""
+        rules = await self._store.run(lambda unit: unit.rules())
+        for kind in RuleKind:
+            self._at_hand[kind] = tuple(rule for rule in rules if rule.kind is kind)
+
+    def of(self, kind: RuleKind) -> Sequence[Rule]:
+        """Every rule of a kind, the newest first; their counts may be out of date."""
+        return self._at_hand[kind]
+
+    def for_request(self, kind: RuleKind, asked: Asked) -> Sequence[Rule]:
+        """The rules of a kind that are for a request."""
+        return [rule for rule in self._at_hand[kind] if rule.match.admits(asked)]
+
+    async def add(
+        self, kind: RuleKind, match: Match, effect: Mapping[str, Any], times: int | None
+    ) -> Rule:
+        """Add one; where there are too many, those that are used up make room."""
+        rule = Rule(self._ids.message_id(), kind, match, effect, times, self._clock.now())
+
+        async def work(unit: Unit) -> None:
+            others = [other for other in await unit.rules() if other.kind is kind]
+            if len(others) >= MAX_RULES:
+                used_up = [other for other in others if other.used_up]
+                if not used_up:
+                    raise TooManyRules
+                for other in used_up:
+                    await unit.delete_rule(other.id)
+            await unit.save_rule(rule)
+            await unit.announce(Topic.RULES)
+
+        await self._store.run(work)
+        return rule
+
+    async def listed(self, kind: RuleKind, service_id: int | None) -> Sequence[Rule]:
+        """The rules of a kind as they stand, the newest first: of one service, or all."""
+        rules = await self._store.run(lambda unit: unit.rules())
+        return [rule for rule in rules if _is_of(rule, kind, service_id)]
+
+    async def clear(self, kind: RuleKind, service_id: int | None) -> int:
+        """Take out those of one service, or all of the kind; how many there were."""
+
+        async def work(unit: Unit) -> int:
+            rules = [rule for rule in await unit.rules() if _is_of(rule, kind, service_id)]
+            for rule in rules:
+                await unit.delete_rule(rule.id)
+            await unit.announce(Topic.RULES)
+            return len(rules)
+
+        return await self._store.run(work)
+
+    async def remove(self, kind: RuleKind, rule_id: str) -> bool:
+        """Take out one; whether there was such a one."""
+
+        async def work(unit: Unit) -> bool:
+            rule = await unit.rule(rule_id)
+            if rule is None or rule.kind is not kind:
+                return False
+            await unit.delete_rule(rule_id)
+            await unit.announce(Topic.RULES)
+            return True
+
+        return await self._store.run(work)
+
+
+def _is_of(rule: Rule, kind: RuleKind, service_id: int | None) -> bool:
+    return rule.kind is kind and service_id in {None, rule.match.service_id}

@@ -1,0 +1,99 @@
+"""The image, as far as it can be held without Docker: what its Dockerfile says is done here."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.config import Settings
+from tests.cli.processes import SOON, end, first_line
+
+ROOT = Path(__file__).parent.parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+PAGES = ["Dockerfile", "docs/docker.md", "docs/compose.yaml"]
+
+
+def said(instruction: str) -> list[str]:
+    """What follows an instruction, each time that it stands there."""
+    return re.findall(rf"^\s*{instruction} +(.+)$", DOCKERFILE, re.MULTILINE)
+
+
+def environment(folder: Path, **changed: str) -> dict[str, str]:
+    """The image's, with its state in a folder of the test."""
+    (variables,) = said("ENV")
+    given = dict(pair.split("=", 1) for pair in variables.split())
+    del given["PATH"]
+    given["SANDBOX_SIM_STORE"] = f"sqlite:{folder}/state.sqlite3"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**given, "PATH": path, **changed}
+
+
+def started(environment: dict[str, str]) -> "subprocess.Popen[str]":
+    assert said("ENTRYPOINT") == ['["sandbox-sim"]']
+    assert said("CMD")[-1] == '["serve"]'
+    return subprocess.Popen(  # noqa: S603 -- ourselves
+        [Path(sys.executable).with_name("sandbox-sim"), "serve"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_it_does_not_start_without_a_token(tmp_path: Path) -> None:
+    with started(environment(tmp_path)) as server:
+        assert server.wait(SOON) == 1
+        assert server.stderr is not None
+        assert server.stderr.read().startswith("control_token: must be set")
+
+
+def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:
+    settings = environment(tmp_path, SANDBOX_SIM_CONTROL_TOKEN="secret", SANDBOX_SIM_PORT="0")
+    (health,) = re.findall(r"HEALTHCHECK .*? CMD (.+)", DOCKERFILE)
+    with started(settings) as server:
+        address, _, port = first_line(server).strip().rpartition(":")
+        checked = subprocess.run(  # noqa: S602 -- as Docker does it
+            health,
+            shell=True,
+            env={**settings, "SANDBOX_SIM_PORT": port},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        code, _, _ = end(server, signal.SIGTERM)
+
+    assert address == "sandbox-sim ready at http://0.0.0.0"
+    assert (checked.returncode, checked.stdout) == (0, "ready\n")
+    assert said("STOPSIGNAL") == ["SIGTERM"]
+    assert code == 0
+
+
+def test_it_is_not_root_who_runs_it() -> None:
+    (user,) = said("USER")
+
+    assert user != "root"
+    assert f"useradd --system --create-home --home-dir /var/lib/sandbox-sim {user}" in DOCKERFILE
+
+
+def test_what_it_copies_is_there_and_let_through_to_the_build() -> None:
+    copied = [name for line in said("COPY") if "--from" not in line for name in line.split()[:-1]]
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert {project["readme"], *project["license-files"], "sandbox_sim"} <= set(copied)
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    assert [name for name in copied if f"!{name}" not in ignored] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_settings_exist(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    named = {name.lower() for name in re.findall(r"SANDBOX_SIM_([A-Z_]+)", text)}
+
+    assert named
+    assert named - {"endpoint_url", "token"} <= set(Settings.model_fields)

@@ -1,0 +1,120 @@
+"""Callbacks to a hard-coded address arrive elsewhere, with headers of one's own."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.conftest import Receiver, StartReceiver
+from tests.web.control_api import ask
+
+LIVE = "https://shop.example/hooks/paid?shop=7"
+
+
+def origin(receiver: Receiver) -> str:
+    return receiver.url.removesuffix("/callbacks")
+
+
+async def shown(sandbox: Sandbox) -> dict[str, Any]:
+    """The only callback, as the control API shows it."""
+    (callback,) = (await ask(sandbox, "GET", "/_sandbox/callbacks")).body["callbacks"]
+    return dict(callback)
+
+
+@pytest.mark.spec("service.8")
+async def test_a_callback_to_the_live_site_arrives_on_this_machine(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(receiver)})
+
+    await sandbox.collect(callback_url=LIVE)
+    await sandbox.advance(seconds=1)
+
+    assert receiver.delivery.path == "/hooks/paid?shop=7"
+    assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+
+
+async def test_both_addresses_are_shown(
+    start_sandbox: StartSandbox, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
+    sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(receiver)})
+
+    await sandbox.collect(callback_url=LIVE.replace("//", "//me:s3same@"))
+    await sandbox.advance(seconds=1)
+
+    callback = await shown(sandbox)
+    assert callback["url"] == LIVE.replace("//", "//***@")
+    here = f"http://***@127.0.0.1:{urlsplit(receiver.url).port}/hooks/paid?shop=7"
+    assert [attempt["sent_to"] for attempt in callback["attempts"]] == [here]
+    assert f"to {callback['url']}, sent to {here}, attempt 1 of 3: acknowledged" in caplog.text
+    assert "s3same" not in caplog.text + str(callback)
+
+
+async def test_each_attempt_says_where_it_went(
+    start_sandbox: StartSandbox, start_receiver: StartReceiver
+) -> None:
+    one, other = await start_receiver(), await start_receiver()
+    sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(one)})
+    await sandbox.collect(callback_url=LIVE)
+    await sandbox.advance(seconds=1)
+    name = (await shown(sandbox))["id"]
+
+    body = f'{{"url": "{other.url}"}}'.encode()
+    await ask(sandbox, "POST", f"/_sandbox/callbacks/{name}/resend", body)
+    await sandbox.advance(seconds=0)
+
+    sent_to = [attempt["sent_to"] for attempt in (await shown(sandbox))["attempts"]]
+    assert sent_to == [f"{origin(one)}/hooks/paid?shop=7", other.url]
+    assert other.delivery.raw == one.delivery.raw
+
+
+async def test_the_address_that_it_goes_to_is_the_one_that_is_allowed_or_not(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    rewrites = {"https://shop.example": origin(receiver)}
+    hosts = {"deny": ["127.0.0.1"], "allow": ["shop.example"]}
+    refusing = await start_sandbox(callback_rewrites=rewrites, callback_hosts=hosts)
+    await refusing.collect(callback_url=LIVE)
+    await refusing.advance(seconds=1)
+    (attempt,) = (await shown(refusing))["attempts"]
+    assert "the setting callback_hosts does not let callbacks go to 127.0.0.1" in attempt["verdict"]
+
+    hosts = {"deny": ["shop.example"], "allow": ["127.0.0.1"]}
+    willing = await start_sandbox(callback_rewrites=rewrites, callback_hosts=hosts)
+    await willing.collect(callback_url=LIVE)
+    await willing.advance(seconds=1)
+    assert receiver.delivery.path == "/hooks/paid?shop=7"
+
+
+@pytest.mark.decision("D29")
+async def test_headers_of_ones_own_go_with_each_callback(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(
+        callback_headers={"X-Staging": "1", "Authorization": "Bearer 5", "User-Agent": "shop"}
+    )
+    receiver.answer_in_turn(500, 200)
+
+    await sandbox.collect(callback_url=receiver.url)
+    await sandbox.advance(minutes=6)
+
+    assert len(receiver.deliveries) == 2
+    for delivery in receiver.deliveries:
+        assert delivery.headers["X-Staging"] == "1"
+        assert delivery.headers["Authorization"] == "Bearer 5"
+        assert delivery.headers["User-Agent"] == "shop"
+        assert delivery.headers["Content-Type"] == "application/json"
+        assert delivery.signature is not None
+
+
+async def test_a_name_and_password_in_the_address_go_before_such_a_header(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(callback_headers={"Authorization": "Bearer 5"})
+
+    await sandbox.collect(callback_url=receiver.url.replace("//", "//me:pw@"))
+    await sandbox.advance(seconds=1)
+
+    assert receiver.delivery.headers["Authorization"].startswith("Basic ")
