@@ -64,6 +64,7 @@ class Gateway:
     journal: Journal
     watch: Watch
     interventions: Interventions
+    timekeeping: Timekeeping
 
 
 def build(
@@ -165,7 +166,7 @@ def build(
     app.cleanup_ctx.append(
         partial(_background, store, timekeeping, rules, journal, jobs, http_sender)
     )
-    return Gateway(app, store, clock, jobs, deliveries, journal, watch, interventions)
+    return Gateway(app, store, clock, jobs, deliveries, journal, watch, interventions, timekeeping)
 
 
 @contextlib.asynccontextmanager

@@ -91,6 +91,8 @@ class Jobs:
         if due is None:
             return False
         self._clock.move_to(max(due, self._clock.now()))
+        arrived = self._clock.state
+        await self._store.run(lambda unit: unit.save_clock(arrived))
         await self.run_due(self._clock.now())
         return True
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.ports import Clock, Store, StoreError, Topic, Unit
@@ -33,6 +34,15 @@ class Timekeeping:
                 return await self._jobs.advance(by)
             finally:
                 self._on_the_way = False
+
+    async def step(self) -> bool:
+        """Move the clock to the next due time, as `Jobs.step` does."""
+        async with self._one_at_a_time:
+            return await self._jobs.step()
+
+    async def set_to(self, state: ClockState) -> None:
+        """Set the clock as it once was, on all servers when this returns."""
+        await self._change(lambda: self._clock.set_to(state))
 
     async def freeze(self) -> None:
         """Let gateway time stand still, on all servers when this returns."""

@@ -48,7 +48,7 @@ class SandboxGateway:
         if self.is_running:
             raise RuntimeError("the gateway runs already")
         self._running = Server(self._settings)
-        self._begun_at = self.now
+        self._begun = self._server.gateway.clock.state
         return self
 
     def __exit__(
@@ -114,9 +114,8 @@ class SandboxGateway:
         wait for this call: in a coroutine write `await gateway.aio.advance(…)`.
         """
         by = _duration(seconds, minutes, hours)
-        return self._server.run(
-            self._server.gateway.jobs.advance(by), "await gateway.aio.advance(…)"
-        )
+        work = self._server.gateway.timekeeping.advance(by)
+        return self._server.run(work, "await gateway.aio.advance(…)")
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """The newest callback with these fields, as soon as its receiver was called.
@@ -209,7 +208,7 @@ class SandboxGateway:
 
     def reset(self) -> None:
         """Begin anew: all of this service is forgotten, its inboxes too, and time is put back."""
-        self._server.run(self._view.forget(self._inboxes, self._begun_at))
+        self._server.run(self._view.forget(self._inboxes, self._begun))
         self._inboxes = set()
 
     def renew(self) -> None:
@@ -254,7 +253,7 @@ class Awaitables:
         """`SandboxGateway.advance`."""
         server, _ = self._parts()
         by = _duration(seconds, minutes, hours)
-        return await server.awaited(server.gateway.jobs.advance(by))
+        return await server.awaited(server.gateway.timekeeping.advance(by))
 
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""

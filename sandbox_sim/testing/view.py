@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
+from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.journal import NO_SERVICE
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.timestamps import iso
@@ -66,7 +66,7 @@ class View:
         Where nothing is due it waits so much real time; `AssertionError` says what came instead.
         """
         __tracebackhide__ = True
-        jobs, deliveries = self._gateway.jobs, self._gateway.deliveries
+        timekeeping, deliveries = self._gateway.timekeeping, self._gateway.deliveries
 
         async def look() -> Callback | None:
             while True:
@@ -75,7 +75,7 @@ class View:
                 fitting = Records(Callback, called).where(**wanted)
                 if fitting:
                     return fitting[-1]
-                if deliveries.receivers or not await jobs.step():
+                if deliveries.receivers or not await timekeeping.step():
                     return None
 
         came = await self._gateway.watch.until(look, timeout_s)
@@ -83,8 +83,8 @@ class View:
             raise AssertionError(await self._instead(timeout_s, wanted))
         return came
 
-    async def forget(self, inboxes: Collection[str], begun_at: datetime) -> None:
-        """All of the service, these inboxes, and that time went on."""
+    async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
+        """All of the service, these inboxes, and put time back."""
         await self._gateway.interventions.reset(self._service_id)
 
         async def clear(unit: Unit) -> None:
@@ -93,7 +93,7 @@ class View:
                 await unit.clear_inbox(name)
 
         await self.read(clear)
-        self._gateway.clock.move_to(begun_at)
+        await self._gateway.timekeeping.set_to(begun)
 
     async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
         """What came instead of a callback, and what was asked for."""
@@ -115,6 +115,6 @@ class View:
             return ""
         seconds = max((due - now).total_seconds(), 0)
         return (
-            f"gateway time stands still at {iso(now)}, and something falls due in {seconds:g} s: "
+            f"gateway time is {iso(now)}, and something falls due in {seconds:g} s: "
             f"gateway.advance(seconds={seconds:g}) or gateway.wait_callback(…)"
         )

@@ -1,0 +1,34 @@
+"""docs/recipes: they are run as their readers would run them, in a folder that is not ours."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+RECIPES = Path(__file__).parent.parent / "docs" / "recipes"
+INI = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", *arguments]
+    return subprocess.run(  # noqa: S603 -- ourselves
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_they_pass(tmp_path: Path) -> None:
+    for recipe in RECIPES.glob("test_*.py"):
+        shutil.copy(recipe, tmp_path)
+    (tmp_path / "pytest.ini").write_text(INI, "utf-8")
+
+    done = run(tmp_path, "-m", "pytest", "-q")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+def test_unittest_runs_its_own(tmp_path: Path) -> None:
+    done = run(tmp_path, str(RECIPES / "test_unittest.py"))
+
+    assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr
