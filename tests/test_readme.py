@@ -161,6 +161,15 @@ async def test_the_doctor_says_of_an_inbox_what_stands_below(sandbox: Sandbox) -
     assert varying.sub("*", result.output) == varying.sub("*", output)
 
 
+def test_the_example_of_a_test_suite_passes(pytester: pytest.Pytester) -> None:
+    example = re.search(r"```python\n(.*?)```", section("In a test suite"), re.DOTALL)
+    assert example
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.makepyfile(example[1])
+
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
 def test_the_checks_are_those_of_the_table() -> None:
     rows = [(code(name), sends) for name, sends, _ in table("Is my receiver right?")]
 
