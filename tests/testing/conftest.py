@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,11 @@ def posted(gateway: SandboxGateway, path: str, **body: Any) -> dict[str, Any]:
     """The answer to a request, by the standard library."""
     sent = json.dumps({"service_id": gateway.service_id, **body}).encode()
     request = urllib.request.Request(gateway.url + path, sent, gateway.headers)  # noqa: S310
-    with urllib.request.urlopen(request) as response:  # noqa: S310
+    try:
+        response = urllib.request.urlopen(request)  # noqa: S310
+    except urllib.error.HTTPError as refusal:
+        response = refusal
+    with response:
         answer: dict[str, Any] = json.load(response)
         return answer
 
