@@ -37,7 +37,7 @@ def test_the_examples_pass(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess()
 
     result.assert_outcomes(passed="".join(EXAMPLES).count("def test_"))
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 7
 
 
 def rows(heading: str) -> dict[str, str]:

@@ -183,6 +183,8 @@ class SandboxGateway:
         empty_response: bool | None = None,
         malformed_json: bool | None = None,
         timeout: bool | None = None,
+        retry_after_s: int | None = None,
+        processed: bool | None = None,
         probability: float | None = None,
         every: int | None = None,
         times: int | None = None,
@@ -203,7 +205,13 @@ class SandboxGateway:
             malformed_json=malformed_json,
             timeout=timeout,
         )
-        rest = _given(probability=probability, every=every, times=times)
+        rest = _given(
+            retry_after_s=retry_after_s,
+            processed=processed,
+            probability=probability,
+            every=every,
+            times=times,
+        )
         return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
 
     def reset(self) -> None:
