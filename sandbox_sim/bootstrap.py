@@ -148,7 +148,7 @@ def build(
     )
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
-    interventions = Interventions(store, clock, journal, settlement)
+    interventions = Interventions(store, clock, journal, settlement, deliveries)
     timekeeping = Timekeeping(store, clock, jobs)
     app = make_app(
         frontdoor,

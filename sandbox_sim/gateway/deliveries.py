@@ -98,7 +98,8 @@ class Deliveries:
         self._sender = sender
         self._schedule = schedule
         self._lanes: dict[str, _Lane] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        # Every sender, and the callback that it has in hand.
+        self._tasks: dict[asyncio.Task[None], Callback | None] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
@@ -120,6 +121,18 @@ class Deliveries:
         """Return when every callback taken so far has had its attempt."""
         await self._idle.wait()
 
+    async def abandon(self, service_id: int | None) -> None:
+        """Break off what is on its way for a service, or for all; nothing comes of it any more."""
+        for lane in self._lanes.values():
+            lane.queue = deque(each for each in lane.queue if not _is_of(each[1], service_id))
+        senders = [task for task, callback in self._tasks.items() if _is_of(callback, service_id)]
+        for task in senders:
+            task.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+        for receiver, lane in tuple(self._lanes.items()):
+            if lane.queue and lane.senders == 0:
+                self._add_sender(receiver, lane)
+
     async def close(self, grace: float) -> None:
         """Begin no more attempts; let those on the wire finish, for at most `grace` seconds."""
         self._closing = True
@@ -139,16 +152,22 @@ class Deliveries:
         lane.queue.append((job, callback))
         self._idle.clear()
         if lane.senders == 0 or (lane.senders < PER_RECEIVER and len(self._tasks) < IN_ALL):
-            lane.senders += 1
-            task = asyncio.create_task(self._work(receiver, lane))
-            self._tasks.add(task)
-            task.add_done_callback(self._left)
+            self._add_sender(receiver, lane)
+
+    def _add_sender(self, receiver: str, lane: _Lane) -> None:
+        lane.senders += 1
+        task = asyncio.create_task(self._work(receiver, lane))
+        self._tasks[task] = None
+        task.add_done_callback(self._left)
 
     async def _work(self, receiver: str, lane: _Lane) -> None:
         """One sender of a lane, until its queue is empty."""
+        sender = asyncio.current_task()
         try:
             while lane.queue:
                 job, callback = lane.queue.popleft()
+                if sender is not None:
+                    self._tasks[sender] = callback
                 try:
                     await self._deliver(job, callback)
                 except JobLost as lost:
@@ -161,7 +180,7 @@ class Deliveries:
                 self._lanes.pop(receiver, None)
 
     def _left(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not self._tasks:
             self._idle.set()
 
@@ -237,6 +256,10 @@ def _way(callback: Callback) -> str:
     """Where it was to go, and where it went in its last attempt if that is elsewhere."""
     url, sent_to = callback.shown_url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
+
+
+def _is_of(callback: Callback | None, service_id: int | None) -> bool:
+    return callback is not None and service_id in {None, callback.service_id}
 
 
 def _nothing() -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from sandbox_sim.domain.callbacks import Callback
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.gateway.deliveries import Deliveries
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 from sandbox_sim.gateway.settlement import Settlement
@@ -21,12 +22,18 @@ class Interventions:
     """What names a record answers None where there is none."""
 
     def __init__(
-        self, store: Store, clock: Clock, journal: Journal, settlement: Settlement
+        self,
+        store: Store,
+        clock: Clock,
+        journal: Journal,
+        settlement: Settlement,
+        deliveries: Deliveries,
     ) -> None:
         self._store = store
         self._journal = journal
         self._clock = clock
         self._settlement = settlement
+        self._deliveries = deliveries
 
     async def settle(self, service_id: int, transaction_id: str, to: Status) -> Settled | None:
         """Decide a pending transaction; its callback, asked for by this, says what came (D31)."""
@@ -44,6 +51,7 @@ class Interventions:
     async def reset(self, service_id: int | None) -> None:
         """Forget all of a service, or of all; whatever is on its way leaves no trace."""
         await self._journal.save()
+        await self._deliveries.abandon(service_id)
 
         async def work(unit: Unit) -> None:
             had_rules = bool(await unit.rules())

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Final, TypeVar
 
 from aiohttp import web
@@ -78,11 +78,9 @@ class Server:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         if not (instead and _in_event_loop()):
             return future.result()
-        while True:
-            try:
-                return future.result(PATIENCE_S)
-            except TimeoutError:
-                self._refuse_to_hang(future, instead)
+        while not wait([future], PATIENCE_S).done:
+            self._refuse_to_hang(future, instead)
+        return future.result()
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` on the server's loop, while the caller's goes on."""
@@ -90,7 +88,7 @@ class Server:
 
     def _refuse_to_hang(self, future: "Future[Any]", instead: str) -> None:
         called = [each for each in self.gateway.deliveries.receivers if each != self.url]
-        if not called or future.done():
+        if not called:
             return
         future.cancel()
         raise RuntimeError(

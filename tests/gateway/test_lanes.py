@@ -7,7 +7,7 @@ import pytest
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.gateway.deliveries import IN_ALL, PER_RECEIVER
 from tests.gateway.conftest import Works, to
-from tests.records import callback
+from tests.records import SERVICE, callback
 
 SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
 
@@ -62,6 +62,33 @@ class TestFairness:
         assert (other not in works.sender.urls) is same
 
 
+class TestAbandoned:
+    async def test_what_is_on_its_way_for_a_service_is_broken_off(self, works: Works) -> None:
+        works.sender.hang(SLOW)
+        await works.notify(*to("slow.test", PER_RECEIVER + 8))
+        await works.start()
+
+        await works.deliveries.abandon(SERVICE)
+
+        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        assert works.sender.at_work[SLOW] == 0
+        assert works.deliveries.receivers == ()
+        assert set((await works.states()).values()) == {Delivery.PENDING}
+
+    async def test_those_of_another_in_the_same_lane_go_on(self, works: Works) -> None:
+        works.sender.hang(SLOW)
+        others = [callback(f"other {n}", url=SLOW, service_id=56) for n in range(8)]
+        await works.notify(*to("slow.test", PER_RECEIVER), *others)
+        await works.start()
+        assert works.sender.at_work[SLOW] == PER_RECEIVER
+
+        await works.deliveries.abandon(SERVICE)
+        works.sender.let_go()
+        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+
+        assert len(works.sender.posts) == PER_RECEIVER + 8
+
+
 class TestBounds:
     async def test_one_receiver_gets_so_many_at_once_and_no_more(self, works: Works) -> None:
         works.sender.hang(SLOW)
@@ -96,7 +123,7 @@ class TestBounds:
         await works.jobs.settle()
 
         assert works.deliveries._lanes == {}
-        assert works.deliveries._tasks == set()
+        assert works.deliveries._tasks == {}
 
 
 @pytest.mark.decision("D16")

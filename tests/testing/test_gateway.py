@@ -245,6 +245,18 @@ class TestAFreshStart:
         assert len(ids) == 100
         assert not any(number % 10 == 9 for number in ids)
 
+    def test_a_receiver_that_hung_is_nothing_to_the_next_test(
+        self, gateway: SandboxGateway, hanging: str
+    ) -> None:
+        collected(gateway, callback_url=hanging)
+        with pytest.raises(AssertionError, match="has not answered yet"):
+            gateway.wait_callback(timeout_s=0)
+
+        gateway.renew()
+
+        collected(gateway)
+        assert gateway.wait_callback(transaction_id="T1").state == "delivered"
+
     def test_leaves_another_service_as_it_was(self, gateway: SandboxGateway) -> None:
         collected(gateway, service_id=59, transaction_id="of another")
         another = f"{gateway.url}/_sandbox/transactions/59/of%20another"
