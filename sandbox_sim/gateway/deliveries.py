@@ -111,6 +111,11 @@ class Deliveries:
             return _nothing
         return lambda: self._enqueue(job, callback)
 
+    @property
+    def idle(self) -> bool:
+        """Whether every callback taken so far has had its attempt."""
+        return self._idle.is_set()
+
     async def wait_idle(self) -> None:
         """Return when every callback taken so far has had its attempt."""
         await self._idle.wait()
