@@ -98,6 +98,7 @@ class Topic(StrEnum):
 
     CLOCK = "clock"
     RULES = "rules"
+    HELD = "held"
 
 
 class Unit(Protocol):
@@ -139,6 +140,14 @@ class Unit(Protocol):
 
     async def save_callback(self, callback: Callback) -> None:
         """Add or replace."""
+        ...
+
+    async def services_held(self) -> Sequence[int]:
+        """The services that have callbacks which are held back."""
+        ...
+
+    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+        """Hold back neither this callback nor those that came before it; which ones were held."""
         ...
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:

@@ -11,7 +11,10 @@ from pydantic import ValidationError
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
+from sandbox_sim.domain.rules import Asked
+from sandbox_sim.domain.sms import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.sms import Sms
@@ -78,10 +81,19 @@ Handler = Callable[[Call], Awaitable[Reply]]
 class Operations:
     """What each path does with a call."""
 
-    def __init__(self, payments: Payments, queries: Queries, sms: Sms, *, card_entry: bool) -> None:
+    def __init__(
+        self,
+        payments: Payments,
+        queries: Queries,
+        sms: Sms,
+        overrides: Overrides,
+        *,
+        card_entry: bool,
+    ) -> None:
         self._payments = payments
         self._queries = queries
         self._sms = sms
+        self._overrides = overrides
         self._card_entry = card_entry
 
     async def make_payment(self, call: Call) -> Reply:
@@ -111,32 +123,47 @@ class Operations:
         call.operation = Operation.STATUS
         body = call.parsed(models.StatusQuery)
         call.transaction_id = body.transaction_id
-        return await self._queries.transaction_status(body.service_id, body.transaction_id)
+        return await self._refusal(call) or await self._queries.transaction_status(
+            body.service_id, body.transaction_id
+        )
 
     async def get_account_balance(self, call: Call) -> Reply:
         """Account balance."""
         call.operation = Operation.BALANCE
-        return await self._queries.account_balance(call.parsed(models.BalanceQuery).service_id)
+        body = call.parsed(models.BalanceQuery)
+        return await self._refusal(call) or await self._queries.account_balance(body.service_id)
 
     async def sms_send(self, call: Call) -> Reply:
         """Single SMS."""
         call.operation = Operation.SMS
-        return await self._sms.send(call.parsed(models.SmsSend).request())
+        return await self._send(call, call.parsed(models.SmsSend).request())
 
     async def sms_bulk(self, call: Call) -> Reply:
         """Bulk SMS."""
         call.operation = Operation.BULK_SMS
-        return await self._sms.send(call.parsed(models.SmsBulk).request())
+        return await self._send(call, call.parsed(models.SmsBulk).request())
+
+    async def _send(self, call: Call, request: SmsRequest) -> Reply:
+        given = request.recipients if isinstance(request.recipients, list) else []
+        parties = tuple(number for number in given if isinstance(number, str))
+        return await self._refusal(call, parties) or await self._sms.send(request)
 
     async def sms_history(self, call: Call) -> Reply:
         """SMS history."""
         call.operation = Operation.SMS_HISTORY
-        return await self._sms.history(call.parsed(models.SmsHistory).query())
+        query = call.parsed(models.SmsHistory).query()
+        return await self._refusal(call) or await self._sms.history(query)
 
     async def sms_balance(self, call: Call) -> Reply:
         """SMS balance."""
         call.operation = Operation.SMS_BALANCE
-        return await self._sms.balance(call.parsed(models.Body).service_id)
+        body = call.parsed(models.Body)
+        return await self._refusal(call) or await self._sms.balance(body.service_id)
+
+    async def _refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
+        """The rejection that an override asks for; of payments it is part of their own unit."""
+        asked = Asked(call.service_id, call.operation, call.transaction_id, parties)
+        return await self._overrides.refusal(asked)
 
     def by_path(self) -> Mapping[str, Handler]:
         """The route table."""

@@ -14,6 +14,7 @@ from sandbox_sim.gateway.rules import Rules, TooManyRules
 from sandbox_sim.web.control_api import (
     LARGEST_INTEGER,
     SERVICE_ID,
+    BadInput,
     Guard,
     Input,
     Routes,
@@ -56,6 +57,10 @@ class RuleBody(Input):
         None, ge=1, le=LARGEST_INTEGER, description="how often it applies, an integer above 0"
     )
 
+    def contradiction(self) -> str | None:
+        """What is wrong with fields that are each in order; None where nothing is."""
+        return None
+
     def effect(self) -> dict[str, Any]:
         """What it does, as JSON has it."""
         return self.model_dump(mode="json", exclude={"match", "times"}, exclude_none=True)
@@ -96,6 +101,9 @@ class RulesFace:
     async def add(self, request: web.Request) -> web.Response:
         """Add one; it applies to whatever comes after the answer. HTTP 409 where there are many."""
         body = await body_of(request, self._model)
+        problem = body.contradiction()
+        if problem is not None:
+            raise BadInput(problem)
         match = match_of(body.match.model_dump(mode="json", exclude_none=True))
         try:
             rule = await self._rules.add(self._kind, match, body.effect(), body.times)
