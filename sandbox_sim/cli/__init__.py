@@ -51,6 +51,7 @@ class _Commands(LazyGroup):
         "clock": "sandbox_sim.cli.state:clock",
         "inbox": "sandbox_sim.cli.inbox:inbox",
         "ledger": "sandbox_sim.cli.ledger:ledger",
+        "overrides": "sandbox_sim.cli.rules:overrides",
         "requests": "sandbox_sim.cli.records:requests",
         "reset": "sandbox_sim.cli.state:reset",
         "sms": "sandbox_sim.cli.records:sms",
