@@ -22,7 +22,7 @@ ADDRESS = "http://127.0.0.1:8233"
 # What differs from run to run: addresses, versions, times, ids, signatures, tokens.
 VARYING = re.compile(
     r"127\.0\.0\.1:[0-9]+|(?<=sandbox_sim/)[0-9.]+|2[0-9]{3}-[0-9-]{5}T[0-9:.]+Z"
-    r"|\b[0-9a-f]{64}\b|\b[0-9]{11}\b|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
+    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
 )
 
 Json = dict[str, Any]
@@ -100,6 +100,7 @@ def shape(output: str) -> list[str]:
         ("Thirty seconds to a first payment", 3),
         ("SMS units used up", 2),
         ("What an answer tells you", 1),
+        ("Any outcome you like", 1),
         ("The card page", 1),
     ],
 )
