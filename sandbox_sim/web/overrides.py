@@ -60,7 +60,8 @@ class OverrideBody(RuleBody):
         """What cannot be had together, or of the operation that is named."""
         if None not in {self.outcome.code, self.outcome.response_code}:
             return "outcome.code is short for outcome.response_code: leave one of them out"
-        return contradiction(self._override(), self.match.operation)
+        asked = contradiction(self._override(), self.match.operation)
+        return asked or super().contradiction()
 
     def effect(self) -> dict[str, Any]:
         """What is asked for, as `domain.overrides` reads it."""

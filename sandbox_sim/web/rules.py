@@ -3,7 +3,8 @@
 Source: CONVENTIONS, control API.
 """
 
-from typing import Any
+import math
+from typing import Annotated, Any
 
 from aiohttp import web
 from pydantic import Field
@@ -25,13 +26,14 @@ from sandbox_sim.web.control_api import (
 )
 
 _AMOUNT = "a number above 0"
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class AmountRange(Input):
     """Both ends are part of it."""
 
-    min: float | None = Field(None, gt=0, allow_inf_nan=False, description=_AMOUNT)
-    max: float | None = Field(None, gt=0, allow_inf_nan=False, description=_AMOUNT)
+    min: Amount | None = Field(None, description=_AMOUNT)
+    max: Amount | None = Field(None, description=_AMOUNT)
 
 
 class MatchBody(Input):
@@ -42,8 +44,8 @@ class MatchBody(Input):
     transaction_id: str | None = Field(None, description="a string")
     customer_number: str | None = Field(None, description="a string: a number or an account")
     nw: str | None = Field(None, description="a string, such as MTN")
-    amount: float | AmountRange | None = Field(
-        None, description="a number, or an object with min and max"
+    amount: Amount | AmountRange | None = Field(
+        None, description=f"{_AMOUNT}, or an object with min and max"
     )
 
 
@@ -59,6 +61,9 @@ class RuleBody(Input):
 
     def contradiction(self) -> str | None:
         """What is wrong with fields that are each in order; None where nothing is."""
+        amount = self.match.amount
+        if isinstance(amount, AmountRange) and (amount.min or 0) > (amount.max or math.inf):
+            return "match.amount.min is above match.amount.max: no amount is between them"
         return None
 
     def effect(self) -> dict[str, Any]:

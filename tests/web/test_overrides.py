@@ -517,6 +517,13 @@ class TestBadInput:
                 {"outcome": {"code": "370"}, "match": {"operation": "collect"}},
                 "outcome.response_code 370",
             ),
+            ({"outcome": {"status": "003"}, "match": {"amount": -1}}, "match.amount must be a nu"),
+            ({"outcome": {"status": "003"}, "match": {"amount": float("nan")}}, "match.amount"),
+            ({"outcome": {"status": "003"}, "match": {"amount": {"min": 0}}}, "match.amount"),
+            (
+                {"delay_ms": 5, "match": {"amount": {"min": 2, "max": 1}}},
+                "match.amount.min is above",
+            ),
             ({"outcome": {"status": "003"}, "often": 2}, "'often' is unknown"),
         ],
     )
