@@ -15,6 +15,7 @@ from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
 from sandbox_sim.domain.billers import BILL_PRODUCTS
 from sandbox_sim.domain.checkup import FIRST, FOLLOWING
+from sandbox_sim.web.overrides import MannerBody
 from tests.conftest import Sandbox, StartSandbox, basic
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
@@ -22,7 +23,8 @@ ADDRESS = "http://127.0.0.1:8233"
 # What differs from run to run: addresses, versions, times, ids, signatures, tokens.
 VARYING = re.compile(
     r"127\.0\.0\.1:[0-9]+|(?<=sandbox_sim/)[0-9.]+|2[0-9]{3}-[0-9-]{5}T[0-9:.]+Z"
-    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
+    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b"
+    r"|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
 )
 
 Json = dict[str, Any]
@@ -221,6 +223,14 @@ async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:
     rich, poor = (await sandbox.balance(55)).data, (await sandbox.balance(59)).data
 
     assert rows == {name: (str(rich[name]), str(poor[name])) for name in rich}
+
+
+def test_every_field_of_an_override_is_in_the_table() -> None:
+    named = [code(name) for name, _ in table("Any outcome you like")]
+
+    manner = [f"callback.{name}" for name in MannerBody.model_fields]
+    outcome = ["outcome.status", "outcome.response_code"]
+    assert sorted(named) == sorted(["match", *outcome, "delay_ms", *manner, "times"])
 
 
 def test_defaults_are_those_of_the_table() -> None:

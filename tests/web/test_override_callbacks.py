@@ -10,6 +10,7 @@ from aiohttp import web
 
 from sandbox_sim.domain.callbacks import Callback, Delivery, sign
 from sandbox_sim.gateway import overrides
+from sandbox_sim.gateway.ports import StoreError
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
@@ -311,6 +312,19 @@ class TestBeforeTheAnswer:
         await sandbox.advance(minutes=5)
 
         assert len(receiver.deliveries) == 2
+
+    async def test_a_store_that_goes_away_meanwhile_takes_no_accepted_payment_back(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await misbehaving(sandbox, before_response=True)
+        unit: Any = type(sandbox.gateway.store._unit)  # type: ignore[attr-defined]
+
+        async def away(_unit: object, _listing: object) -> None:
+            raise StoreError("away")
+
+        monkeypatch.setattr(unit, "list_callbacks", away)
+
+        assert (await sandbox.collect()).code == "202"
 
     async def test_it_comes_from_any_store(
         self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path
