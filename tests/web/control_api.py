@@ -1,8 +1,5 @@
 """Asking the control API: without the gateway's credentials, and with errors of its own."""
 
-import json
-from typing import Any
-
 from tests.conftest import Sandbox, Seen
 from tests.web.wire import Answer, strict_json
 
@@ -24,11 +21,3 @@ def assert_error(answer: Seen | Answer, status: int, *named: str) -> None:
     assert answer.body["error"]["message"]
     for name in named:
         assert name in answer.body["error"]["message"]
-
-
-async def override(sandbox: Sandbox, **body: Any) -> dict[str, Any]:
-    """Add an override for service 55, unless `match` says otherwise."""
-    body = {"match": {"service_id": 55}, **body}
-    answer = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(body).encode())
-    assert answer.status == 201, answer.body
-    return answer.body

@@ -19,7 +19,8 @@ from tests.conftest import Sandbox
 from tests.proxy import Proxy, proxy
 from tests.records import every
 from tests.web.conftest import Receiver
-from tests.web.control_api import ask, override
+from tests.web.control_api import ask
+from tests.web.overriding import override
 
 Start = Callable[..., Awaitable[Sandbox]]
 
