@@ -25,6 +25,7 @@ from sandbox_sim.domain.rules import RuleKind
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
+from sandbox_sim.gateway.faults import Faults
 from sandbox_sim.gateway.held import Held
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
@@ -46,8 +47,10 @@ from sandbox_sim.web.clock import ClockFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.faults import FaultBody
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
+from sandbox_sim.web.losses import Losses
 from sandbox_sim.web.operations import Operations
 from sandbox_sim.web.overrides import OverrideBody
 from sandbox_sim.web.records import RecordsFace
@@ -145,6 +148,7 @@ def build(
         card_entry=settings.sandbox_card_entry,
     )
     journal = Journal(store, clock)
+    losses = Losses(clock)
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
         operations.by_path(),
@@ -152,6 +156,8 @@ def build(
         ids,
         clock,
         journal,
+        Faults(store, rules, ids),
+        losses,
         public_url=settings.public_url,
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
@@ -171,11 +177,13 @@ def build(
             ),
             CheckoutFace(pages, guard),
             RulesFace(rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
+            RulesFace(rules, RuleKind.FAULT, "faults", FaultBody, guard),
         ],
         drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
+    app.on_shutdown.append(losses.stop)
     app.cleanup_ctx.append(
         partial(_background, store, timekeeping, (rules, held), journal, jobs, http_sender)
     )

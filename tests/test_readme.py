@@ -87,6 +87,12 @@ async def run(sandbox: Sandbox, words: list[str]) -> str:
     return "\n".join([*head, "", body]) if "-i" in words else body
 
 
+async def control(sandbox: Sandbox, path: str, body: Json) -> None:
+    """Have the control API do something that it can do."""
+    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{path}", json=body) as answer:
+        assert answer.ok, await answer.text()
+
+
 def shape(output: str) -> list[str]:
     """An output without what differs from run to run; headers sorted, JSON a member a line."""
     *head, body = output.strip().split("\n\n")
@@ -149,6 +155,26 @@ async def test_the_command_line_prints_what_stands_below_it(start_sandbox: Start
 
         assert (result.exit_code, result.stderr) == (0, "")
         assert varying.sub("*", result.stdout) == varying.sub("*", output)
+
+
+async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_what_it_says(
+    sandbox: Sandbox,
+) -> None:
+    (example,) = re.findall(r"^curl .*$", section("Faults"), re.MULTILINE)
+    words = shlex.split(example)
+    assert await run(sandbox, words)
+    assert (await sandbox.collect()).headers["Retry-After"] == "2"
+
+    for number, (fault, _, request) in enumerate(table("Faults"), 1):
+        name = f"R{number}"
+        await control(sandbox, "faults", {"fault": json.loads(code(fault)), "times": 1})
+        attempt = asyncio.create_task(sandbox.collect(transaction_id=name))
+        await control(sandbox, "requests/wait", {"match": {"transaction_id": name}})
+        attempt.cancel()
+        await asyncio.gather(attempt, return_exceptions=True)
+
+        processed = (await sandbox.status(name)).code == "000"
+        assert processed is (request == "is processed"), fault
 
 
 async def test_the_doctor_says_of_an_inbox_what_stands_below(sandbox: Sandbox) -> None:

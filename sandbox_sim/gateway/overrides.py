@@ -63,7 +63,7 @@ class Overrides:
         return [
             rule
             for rule in self._rules.for_request(RuleKind.OVERRIDE, asked)
-            if not rule.used_up and (rule.match.operation or _read(rule).concerns(asked.operation))
+            if rule.match.operation or _read(rule).concerns(asked.operation)
         ]
 
     async def _followed(

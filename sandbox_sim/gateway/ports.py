@@ -74,7 +74,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Identifiers; each call gives one that was not given before."""
+    """Identifiers; each call gives one that was not given before. And chance."""
 
     def network_transaction_id(self) -> str:
         """Eleven digits (D18)."""
@@ -90,6 +90,10 @@ class Ids(Protocol):
 
     def token(self) -> str:
         """Unguessable, for addresses that are their own key."""
+        ...
+
+    def draw(self) -> float:
+        """A random number, at least 0 and below 1."""
         ...
 
 

@@ -55,9 +55,7 @@ class RuleBody(Input):
     match: MatchBody = Field(
         MatchBody(), description="an object of fields that requests have to have"
     )
-    times: int | None = Field(
-        None, ge=1, le=LARGEST_INTEGER, description="how often it applies, an integer above 0"
-    )
+    times: int | None = Field(None, ge=1, le=LARGEST_INTEGER, description="an integer above 0")
 
     def contradiction(self) -> str | None:
         """What is wrong with fields that are each in order; None where nothing is."""

@@ -190,6 +190,17 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
     await eventually(arrived)
 
 
+async def test_a_fault_for_five_requests_befalls_five_wherever_they_come_in(start: Start) -> None:
+    one, other = await start(), await start()
+    rule = {"fault": {"status": 503}, "times": 5}
+    async with one.session.post(f"{one.url}/_sandbox/faults", json=rule) as answer:
+        assert answer.status == 201
+
+    seen = await asyncio.gather(*(each.status() for each in (one, other) * 15))
+
+    assert [each.status for each in seen].count(503) == 5
+
+
 class TestPostgresIsAway:
     @pytest.fixture
     async def way(self, database: str) -> AsyncIterator[Proxy]:
