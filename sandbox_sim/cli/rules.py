@@ -119,6 +119,18 @@ def used_in_words(rule: Rule) -> str:
     return f"{rule['used']}" if rule["times"] is None else f"{rule['used']} of {rule['times']}"
 
 
+def added(noun: str, does: Callable[[Rule], str]) -> Callable[[Rule], Iterator[str]]:
+    """The line about one that was added."""
+
+    def lines(rule: Rule) -> Iterator[str]:
+        times = rule["times"]
+        often = "" if times is None else ", once" if times == 1 else f", {times} times"
+        words = f"{match_in_words(rule['match'])}: {does(rule)}{often}"
+        yield printable(f"{noun} {rule['id']} for {words}")
+
+    return lines
+
+
 @click.group()
 def overrides() -> None:
     """What becomes of requests, whatever the sandbox rules say."""
@@ -173,14 +185,7 @@ def add(
     if delay_ms is not None:
         asked["delay_ms"] = delay_ms
     answer = session.gateway.control("POST", "overrides", body={**rule, **asked})
-    session.tell(answer, _added)
-
-
-def _added(rule: Rule) -> Iterator[str]:
-    times = rule["times"]
-    often = "" if times is None else ", once" if times == 1 else f", {times} times"
-    words = f"{match_in_words(rule['match'])}: {_forces(rule)}{often}"
-    yield printable(f"override {rule['id']} for {words}")
+    session.tell(answer, added("override", _forces))
 
 
 def _forces(rule: Rule) -> str:
