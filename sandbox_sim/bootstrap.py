@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -21,13 +21,17 @@ from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.outcomes import Sandbox
 from sandbox_sim.domain.ratelimit import RateLimit
+from sandbox_sim.domain.rules import RuleKind
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
+from sandbox_sim.gateway.faults import Faults
+from sandbox_sim.gateway.held import Held
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ledger import Ledger
+from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
@@ -43,10 +47,14 @@ from sandbox_sim.web.clock import ClockFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.faults import FaultBody
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
+from sandbox_sim.web.losses import Losses
 from sandbox_sim.web.operations import Operations
+from sandbox_sim.web.overrides import OverrideBody
 from sandbox_sim.web.records import RecordsFace
+from sandbox_sim.web.rules import RulesFace
 
 if TYPE_CHECKING:
     from sandbox_sim.gateway.doctor import Doctor
@@ -89,14 +97,17 @@ def build(
         live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
     )
     sandbox = _sandbox(settings)
+    held = Held(store)
     deliveries = Deliveries(
-        store, clock, sender or http_sender, _schedule(settings), gate, settings.routes()
+        store, clock, sender or http_sender, _schedule(settings), gate, settings.routes(), held
     )
     notices = Notices(
         settings.callback_profile, settings.callback_profiles, settings.sign_callbacks
     )
     rules = Rules(store, clock, ids)
     settlement = Settlement(ids, accounts, clients, notices)
+    watch = Watch(store, clock)
+    overrides = Overrides(store, rules, settlement, watch)
     pages = CheckoutPages(store, clock, settlement, sandbox)
     payments = Payments(
         store,
@@ -104,6 +115,7 @@ def build(
         ids,
         accounts,
         gate,
+        overrides,
         sandbox=sandbox,
         settle_delay=timedelta(milliseconds=settings.settle_delay_ms),
         auto_complete=timedelta(milliseconds=settings.card_auto_complete_ms),
@@ -126,15 +138,21 @@ def build(
             JobKind.SETTLE_CARD: pages.on_due,
             JobKind.SETTLE_SMS: sms.on_due,
             JobKind.DELIVER: deliveries.take,
+            JobKind.LET_GO: held.on_due,
         },
     )
     limit = None
     if settings.rate_limit_per_minute is not None:
         limit = RateLimit(settings.rate_limit_per_minute, settings.rate_limit_burst)
     operations = Operations(
-        payments, Queries(store, clock, accounts), sms, card_entry=settings.sandbox_card_entry
+        payments,
+        Queries(store, clock, accounts),
+        sms,
+        overrides,
+        card_entry=settings.sandbox_card_entry,
     )
     journal = Journal(store, clock)
+    losses = Losses(clock)
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
         operations.by_path(),
@@ -142,12 +160,13 @@ def build(
         ids,
         clock,
         journal,
+        Faults(store, rules, ids),
+        losses,
         public_url=settings.public_url,
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
-    watch = Watch(store, clock)
     interventions = Interventions(store, clock, journal, settlement, deliveries)
     timekeeping = Timekeeping(store, clock, jobs)
     app = make_app(
@@ -158,13 +177,16 @@ def build(
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(Records(store, journal, watch), interventions, guard),
             CheckoutFace(pages, guard),
+            RulesFace(rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
+            RulesFace(rules, RuleKind.FAULT, "faults", FaultBody, guard),
         ],
         drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
+    app.on_shutdown.append(losses.stop)
     app.cleanup_ctx.append(
-        partial(_background, store, timekeeping, rules, journal, jobs, http_sender)
+        partial(_background, store, timekeeping, (rules, held), journal, jobs, http_sender)
     )
     return Gateway(app, store, clock, jobs, deliveries, journal, watch, interventions, timekeeping)
 
@@ -220,17 +242,18 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
 async def _background(
     store: Store,
     timekeeping: Timekeeping,
-    rules: Rules,
+    at_hand: Sequence[Rules | Held],
     journal: Journal,
     jobs: Jobs,
     sender: HttpCallbackSender,
     _app: web.Application,
 ) -> AsyncIterator[None]:
-    """The store, the rules in it, the session of the callbacks and the loops, while we run."""
+    """The store and what of it is at hand, the callback session and the loops, while we run."""
     await store.open()
     try:
         await timekeeping.start()
-        await rules.load()
+        for each in at_hand:
+            await each.load()
         async with sender:
             tasks = [asyncio.create_task(each.run_forever()) for each in (jobs, journal)]
             yield

@@ -15,6 +15,7 @@ from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
 from sandbox_sim.domain.billers import BILL_PRODUCTS
 from sandbox_sim.domain.checkup import FIRST, FOLLOWING
+from sandbox_sim.web.overrides import MannerBody
 from tests.conftest import Sandbox, StartSandbox, basic
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
@@ -22,7 +23,8 @@ ADDRESS = "http://127.0.0.1:8233"
 # What differs from run to run: addresses, versions, times, ids, signatures, tokens.
 VARYING = re.compile(
     r"127\.0\.0\.1:[0-9]+|(?<=sandbox_sim/)[0-9.]+|2[0-9]{3}-[0-9-]{5}T[0-9:.]+Z"
-    r"|\b[0-9a-f]{64}\b|\b[0-9]{11}\b|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
+    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b"
+    r"|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
 )
 
 Json = dict[str, Any]
@@ -85,6 +87,12 @@ async def run(sandbox: Sandbox, words: list[str]) -> str:
     return "\n".join([*head, "", body]) if "-i" in words else body
 
 
+async def control(sandbox: Sandbox, path: str, body: Json) -> None:
+    """Have the control API do something that it can do."""
+    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{path}", json=body) as answer:
+        assert answer.ok, await answer.text()
+
+
 def shape(output: str) -> list[str]:
     """An output without what differs from run to run; headers sorted, JSON a member a line."""
     *head, body = output.strip().split("\n\n")
@@ -100,6 +108,7 @@ def shape(output: str) -> list[str]:
         ("Thirty seconds to a first payment", 3),
         ("SMS units used up", 2),
         ("What an answer tells you", 1),
+        ("Any outcome you like", 1),
         ("The card page", 1),
     ],
 )
@@ -146,6 +155,26 @@ async def test_the_command_line_prints_what_stands_below_it(start_sandbox: Start
 
         assert (result.exit_code, result.stderr) == (0, "")
         assert varying.sub("*", result.stdout) == varying.sub("*", output)
+
+
+async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_what_it_says(
+    sandbox: Sandbox,
+) -> None:
+    (example,) = re.findall(r"^curl .*$", section("Faults"), re.MULTILINE)
+    words = shlex.split(example)
+    assert await run(sandbox, words)
+    assert (await sandbox.collect()).headers["Retry-After"] == "2"
+
+    for number, (fault, _, request) in enumerate(table("Faults"), 1):
+        name = f"R{number}"
+        await control(sandbox, "faults", {"fault": json.loads(code(fault)), "times": 1})
+        attempt = asyncio.create_task(sandbox.collect(transaction_id=name))
+        await control(sandbox, "requests/wait", {"match": {"transaction_id": name}})
+        attempt.cancel()
+        await asyncio.gather(attempt, return_exceptions=True)
+
+        processed = (await sandbox.status(name)).code == "000"
+        assert processed is (request == "is processed"), fault
 
 
 async def test_the_doctor_says_of_an_inbox_what_stands_below(sandbox: Sandbox) -> None:
@@ -229,6 +258,14 @@ async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:
     rich, poor = (await sandbox.balance(55)).data, (await sandbox.balance(59)).data
 
     assert rows == {name: (str(rich[name]), str(poor[name])) for name in rich}
+
+
+def test_every_field_of_an_override_is_in_the_table() -> None:
+    named = [code(name) for name, _ in table("Any outcome you like")]
+
+    manner = [f"callback.{name}" for name in MannerBody.model_fields]
+    outcome = ["outcome.status", "outcome.response_code"]
+    assert sorted(named) == sorted(["match", *outcome, "delay_ms", *manner, "times"])
 
 
 def test_defaults_are_those_of_the_table() -> None:

@@ -16,7 +16,11 @@ from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.outcomes import Sandbox
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
+from sandbox_sim.gateway.rules import Rules
+from sandbox_sim.gateway.settlement import Notices, Settlement
+from sandbox_sim.gateway.watch import Watch
 from tests import postgres
 from tests.adapters.stores.conftest import eventually
 from tests.records import transaction
@@ -67,8 +71,11 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
 
     clock = VirtualClock()
     store = PostgresStore(url, clock)
+    ids, accounts = RandomIds(), Accounts()
+    settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, Notices())
+    overrides = Overrides(store, Rules(store, clock, ids), settlement, Watch(store, clock))
     payments = Payments(
-        *(store, clock, RandomIds(), Accounts(), AnswerGate()),
+        *(store, clock, ids, accounts, AnswerGate(), overrides),
         sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),
         settle_delay=timedelta(seconds=1),
         auto_complete=timedelta(seconds=3),

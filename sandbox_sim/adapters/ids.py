@@ -19,6 +19,7 @@ class RandomIds:
         first = 10**10 + self._random.randrange(10**10)
         self._transactions = network_numbers or itertools.count(first)
         self._requests = itertools.count(1)
+        self._chance = random.Random(seed)  # noqa: S311 -- of its own: no id changes by a draw
         self._run = f"{self._random.getrandbits(32):08x}"
 
     def network_transaction_id(self) -> str:
@@ -36,3 +37,7 @@ class RandomIds:
     def token(self) -> str:
         """Unguessable, seed or not."""
         return secrets.token_urlsafe(16)
+
+    def draw(self) -> float:
+        """At least 0 and below 1."""
+        return self._chance.random()

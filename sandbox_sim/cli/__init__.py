@@ -49,8 +49,10 @@ class _Commands(LazyGroup):
     later: ClassVar = {
         "callbacks": "sandbox_sim.cli.records:callbacks",
         "clock": "sandbox_sim.cli.state:clock",
+        "faults": "sandbox_sim.cli.faults:faults",
         "inbox": "sandbox_sim.cli.inbox:inbox",
         "ledger": "sandbox_sim.cli.ledger:ledger",
+        "overrides": "sandbox_sim.cli.rules:overrides",
         "requests": "sandbox_sim.cli.records:requests",
         "reset": "sandbox_sim.cli.state:reset",
         "sms": "sandbox_sim.cli.records:sms",

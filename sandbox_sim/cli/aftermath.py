@@ -27,7 +27,9 @@ def callback_of(
         "callbacks",
         {"service_id": service_id, "network_transaction_id": network_id},
         {"state": "delivered"},
-        lambda callbacks: any(callback["attempts"] for callback in callbacks),
+        lambda callbacks: any(
+            callback["attempts"] or callback["state"] == "dropped" for callback in callbacks
+        ),
         count=1,
         timeout_s=timeout_s,
     )

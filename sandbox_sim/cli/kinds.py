@@ -104,7 +104,7 @@ CALLBACKS: Final = Kind(
     (
         _SERVICE,
         _TRANSACTION,
-        Filter("state", "those pending, delivered or failed", ("--status", "--state")),
+        Filter("state", "those pending, delivered, failed or dropped", ("--status", "--state")),
     ),
     {
         **_fields("time=created_at", "id", "service=service_id", "transaction=transaction_id"),

@@ -16,6 +16,8 @@ from sandbox_sim.cli.wellformed import SAMPLES, Sample, body_of
 
 # 202 in general, 000 for a card, 370 for SMS; whatever else says no.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
+# The headers of an answer that are worth a word.
+_TOLD: Final = ("X-Sandbox-Rule", "Retry-After")
 
 
 class _Exchange(NamedTuple):
@@ -176,7 +178,12 @@ def _show_request(session: Session, sample: Sample, body: Mapping[str, Any]) -> 
 
 def _show_answer(exchange: _Exchange) -> None:
     answer = exchange.answer
-    head = f"HTTP {answer.status}, X-Sandbox-Rule: {answer.headers.get('x-sandbox-rule', '-')}"
+    told = (
+        f"{name}: {answer.headers[name.lower()]}"
+        for name in _TOLD
+        if name.lower() in answer.headers
+    )
+    head = ", ".join((f"HTTP {answer.status}", *told))
     click.echo(click.style(head, fg="green" if exchange.accepted else "red", bold=True))
     for line in tables.outline(exchange.says, "  "):
         click.echo(line)

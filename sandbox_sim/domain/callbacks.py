@@ -44,6 +44,7 @@ class Delivery(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     FAILED = "failed"
+    DROPPED = "dropped"  # an override had it never sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,11 @@ def shown_address(url: str) -> str:
 
 
 class Callback(NamedTuple):
-    """One notification to one receiver; `signature` None where signing is off."""
+    """One notification to one receiver; `signature` None where signing is off.
+
+    note: why it does not behave as it should, where somebody wanted that.
+    held: it waits for a later one of its service to overtake it.
+    """
 
     id: str
     service_id: int
@@ -119,6 +124,8 @@ class Callback(NamedTuple):
     created_at: datetime
     state: Delivery = Delivery.PENDING
     attempts: tuple[Attempt, ...] = ()
+    note: str | None = None
+    held: bool = False
 
     @property
     def shown_url(self) -> str:
@@ -132,7 +139,7 @@ class Callback(NamedTuple):
 
     def again(self, url: str | None) -> "Callback":
         """The callback, to be sent once more, to another address if one is given."""
-        return self._replace(state=Delivery.PENDING, url=url or self.url)
+        return self._replace(state=Delivery.PENDING, url=url or self.url, held=False)
 
     def tried(
         self, answer: Answer, at: datetime, schedule: Schedule, sent_to: str | None = None
@@ -160,7 +167,7 @@ class Callback(NamedTuple):
 
 SHOWN_FIELDS: Final = (
     *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
-    *("signature", "state", "created_at", "attempts"),
+    *("signature", "state", "note", "created_at", "attempts"),
 )
 
 
@@ -176,6 +183,7 @@ def shown(callback: Callback) -> dict[str, object]:
         "body": json.loads(callback.body),
         "signature": callback.signature,
         "state": callback.state.value,
+        "note": callback.note,
         "created_at": iso(callback.created_at),
         "attempts": [
             {

@@ -1,5 +1,6 @@
 """Test cards. Source: sandbox.6, D20. No full card number is ever kept: `masked` it first."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal
@@ -14,6 +15,7 @@ TEST_CARDS: Final[Mapping[str, Brand]] = MappingProxyType(
         "5105105105105100": "MAS",
     }
 )
+_LONG_NUMBER: Final = re.compile(r"[0-9]{13,19}")
 
 
 def masked(number: str) -> str:
@@ -31,3 +33,9 @@ def may_be_card(number: str) -> bool:
     digits = [int(digit) for digit in reversed(number)]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
     return number[0] in "23456" and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def kept(number: str) -> str:
+    """A number of whatever kind as it may be kept: masked if it may be a card's."""
+    is_card = _LONG_NUMBER.fullmatch(number) and may_be_card(number)
+    return masked(number) if is_card else number

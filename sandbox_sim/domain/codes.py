@@ -27,6 +27,7 @@ _ROWS: Final = (
     ResponseCode("393", 200, "Success"),
     ResponseCode("100", 401, "You are not allowed to use this service"),
     ResponseCode("400", 400, "Bad request"),
+    ResponseCode("401", 401, "Unauthorized"),
     ResponseCode("402", 402, "Insufficient balance"),
     ResponseCode("403", 403, "You do not have access to this service"),
     ResponseCode("404", 404, "Not found"),

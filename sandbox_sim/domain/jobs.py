@@ -12,6 +12,7 @@ class JobKind(StrEnum):
     SETTLE_CARD = "settle-card"  # a card payment nobody opened; checkout id
     SETTLE_SMS = "settle-sms"  # a send; processing_id or batch_id
     DELIVER = "deliver"  # an attempt at a callback; callback id
+    LET_GO = "let-go"  # a callback that nothing overtook in time; callback id
 
 
 class Job(NamedTuple):

@@ -160,7 +160,8 @@ RULES: Final[Mapping[Operation, tuple[Rule, ...]]] = {
     ),
 }
 
-_ACCEPTED: Final = {
+# What is answered to a payment that no rule objects to.
+ACCEPTANCE: Final[Mapping[Operation, Outcome]] = {
     Operation.COLLECT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
     Operation.DEPOSIT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
     Operation.AIRTIME: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
@@ -176,4 +177,4 @@ def decide(payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome:
         outcome = rule(payment, sandbox, facts)
         if outcome is not None:
             return outcome
-    return _ACCEPTED[payment.operation]
+    return ACCEPTANCE[payment.operation]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain import msisdn
+from sandbox_sim.domain import cards, msisdn
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.vocabulary import Operation
 
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 class Match(NamedTuple):
     """Which requests a rule is for: all of what is not None must hold; the bounds are inclusive.
 
-    customer_number: in either form; or the account number of a bill.
+    customer_number: in either form; or the account number of a bill; of a card, masked.
     """
 
     service_id: int | None = None
@@ -67,7 +67,7 @@ class Match(NamedTuple):
         if self.customer_number is None:
             return True
         wanted = msisdn.international(self.customer_number)
-        return any(msisdn.international(party) == wanted for party in parties)
+        return any(wanted in {msisdn.international(each), cards.kept(each)} for each in parties)
 
     def _admits_amount(self, amount: Decimal | None) -> bool:
         if self.amount_from is None and self.amount_to is None:
@@ -92,9 +92,10 @@ def match_of(document: Mapping[str, Any]) -> Match:
     plain = {name: value for name, value in document.items() if name != "amount"}
     amount = document.get("amount")
     bounds = amount if isinstance(amount, Mapping) else {"min": amount, "max": amount}
-    operation = plain.pop("operation", None)
+    operation, number = plain.pop("operation", None), plain.pop("customer_number", None)
     return Match(
         **plain,
+        customer_number=None if number is None else cards.kept(number),
         operation=None if operation is None else Operation(operation),
         amount_from=_exact(bounds.get("min")),
         amount_to=_exact(bounds.get("max")),

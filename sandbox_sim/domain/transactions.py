@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.timestamps import iso
+
+if TYPE_CHECKING:
+    from sandbox_sim.domain.overrides import Override
 
 # "About 15 minutes", from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
@@ -72,6 +75,7 @@ class Transaction(NamedTuple):
     payment: as it may be kept, so a card number in it is masked.
     network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
     decided_at: when it left 002; None before.
+    override: what a user has made of it, where there was an override for it.
     """
 
     payment: Payment
@@ -80,6 +84,7 @@ class Transaction(NamedTuple):
     initiated_at: datetime
     status: Status = Status.PENDING
     decided_at: datetime | None = None
+    override: "Override | None" = None
 
     @property
     def service_id(self) -> int:
@@ -95,6 +100,12 @@ class Transaction(NamedTuple):
     def expires_at(self) -> datetime:
         """From then on a status query does not find it."""
         return self.initiated_at + STATUS_RETENTION
+
+    @property
+    def destiny(self) -> Status:
+        """What becomes of it by itself: 000, or what an override asked for."""
+        forced = None if self.override is None else self.override.status
+        return forced or Status.SUCCESSFUL
 
     @property
     def timeline(self) -> tuple[Change, ...]:
@@ -122,7 +133,7 @@ class Transaction(NamedTuple):
 SHOWN_FIELDS: Final = (
     *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
     *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
-    *("status_desc", "timeline", "expires_at"),
+    *("status_desc", "timeline", "expires_at", "override"),
 )
 
 
@@ -147,6 +158,7 @@ def shown(transaction: Transaction) -> dict[str, object]:
             {"status": change.status.value, "at": iso(change.at)} for change in transaction.timeline
         ],
         "expires_at": iso(transaction.expires_at),
+        "override": None if transaction.override is None else transaction.override.shown(),
     }
 
 

@@ -55,11 +55,14 @@ class CheckoutPages:
                     return page._replace(problem="This card is not one of the sandbox test cards")
                 paid = transaction.payment.paid_by_card(card_number)
                 transaction = transaction._replace(payment=paid)
+            to = transaction.destiny if choice is Choice.PAY else STATUS_OF[choice]
+            if to is Status.PENDING:
+                return page  # an override keeps it so
             # A failed payment sends no callback; a cancelled one does (D31).
             decided = await self._settlement.conclude(
                 unit,
                 transaction,
-                STATUS_OF[choice],
+                to,
                 self._clock.now(),
                 notify=choice is not Choice.FAIL,
             )
@@ -72,7 +75,7 @@ class CheckoutPages:
         page = await self._page(unit, job.subject)
         if page is None or page.checkout.opened or page.transaction.status is not Status.PENDING:
             return
-        await self._settlement.conclude(unit, page.transaction, Status.SUCCESSFUL, now)
+        await self._settlement.conclude(unit, page.transaction, page.transaction.destiny, now)
 
     async def _open_page(self, unit: Unit, checkout_id: str) -> Page | None:
         """The page, if a browser may still see it."""

@@ -16,6 +16,7 @@ from typing import Final
 from sandbox_sim.domain.callback_routes import CallbackRoutes, receiver_of
 from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.held import Held
 from sandbox_sim.gateway.ports import (
     STORE_PAUSE_S,
     CallbackSender,
@@ -90,9 +91,11 @@ class Deliveries:
         schedule: Schedule,
         gate: AnswerGate | None = None,
         routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
+        held: Held | None = None,
     ) -> None:
         self.gate = gate or AnswerGate()
         self._routes = routes
+        self._held = held or Held(store)
         self._store = store
         self._clock = clock
         self._sender = sender
@@ -116,6 +119,11 @@ class Deliveries:
             await unit.finish(job)
             return _nothing
         return lambda: self._enqueue(job, callback)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every callback taken so far has had its attempt."""
+        return self._idle.is_set()
 
     async def wait_idle(self) -> None:
         """Return when every callback taken so far has had its attempt."""
@@ -193,16 +201,18 @@ class Deliveries:
             target, headers, callback.body.encode(), self._schedule.timeout
         )
         tried = callback.tried(answer, self._clock.now(), self._schedule, target)
-        next_attempt_at = tried.attempts[-1].next_attempt_at
+        attempt = tried.attempts[-1]
 
         async def record(unit: Unit) -> None:
             if await unit.callback(callback.service_id, callback.id) is None:
                 return  # the service was reset meanwhile
             await unit.save_callback(tried)
             await unit.finish(job)
-            if next_attempt_at is not None:
-                retry = Job(next_attempt_at, JobKind.DELIVER, callback.service_id, callback.id)
-                await unit.add_job(retry)
+            if attempt.number == 1:
+                await self._held.overtaken(unit, callback, attempt.at)
+            if attempt.next_attempt_at is not None:
+                due = attempt.next_attempt_at
+                await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))
 
         await self._keep(record)
         self._log(tried)

@@ -78,9 +78,9 @@ class Jobs:
         while True:
             jobs = await self.run_due(self._clock.now())
             ran.extend(jobs)
-            await self._deliveries.wait_idle()
-            if not jobs:
+            if not jobs and self._deliveries.idle:
                 return ran
+            await self._deliveries.wait_idle()
 
     async def step(self) -> bool:
         """Move the clock to the next due time and run what is due; False where there is none.

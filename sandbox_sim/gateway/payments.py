@@ -12,11 +12,13 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
+from sandbox_sim.domain.overrides import Override
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
 # D15: these leave a transaction that can be queried.
@@ -40,6 +42,7 @@ class Payments:
         ids: Ids,
         accounts: Accounts,
         gate: AnswerGate,
+        overrides: Overrides,
         *,
         sandbox: Sandbox,
         settle_delay: timedelta,
@@ -50,6 +53,7 @@ class Payments:
         self._ids = ids
         self._accounts = accounts
         self._gate = gate
+        self._overrides = overrides
         self._sandbox = sandbox
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
@@ -66,12 +70,16 @@ class Payments:
         network_id = self._ids.network_transaction_id()
         self._gate.hold(network_id)
         try:
-            return await self._store.run(
+            reply, override = await self._store.run(
                 lambda unit: self._submit(unit, payment, client, our_address, network_id, now)
             )
+            if override is not None and override.callback.before_response:
+                self._gate.release(network_id)
+                await self._overrides.first_attempt(payment.service_id, network_id)
         except BaseException:
             self._gate.release(network_id)
             raise
+        return reply
 
     async def _submit(
         self,
@@ -81,21 +89,25 @@ class Payments:
         our_address: Callable[[], str],
         network_id: str,
         now: datetime,
-    ) -> Reply:
+    ) -> tuple[Reply, Override | None]:
         operation = payment.operation
         repeated = await unit.transaction(payment.service_id, payment.transaction_id) is not None
         account = self._accounts.checked(operation)
         available = None
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, now)
-        outcome = decide(payment, self._sandbox, Facts(repeated, available))
+        usual = decide(payment, self._sandbox, Facts(repeated, available))
+        outcome, override = await self._overrides.decide(unit, payment, usual)
         fields: dict[str, object] | None = None
         if outcome.code in LEAVE_A_RECORD:
-            transaction = Transaction(payment.kept(), network_id, client.client_key, now)
+            transaction = Transaction(
+                payment.kept(), network_id, client.client_key, now, override=override
+            )
             if outcome.code == "202":
                 await self._keep(unit, transaction)
                 due = now + self._settle_delay
-                await unit.add_job(Job(due, JobKind.SETTLE, payment.service_id, network_id))
+                job = Job(due, JobKind.SETTLE, payment.service_id, network_id)
+                await self._settle_later(unit, transaction, job)
                 if operation is Operation.PAYOUT:
                     fields = {"status": "success"}
             elif outcome.code == "000":
@@ -105,7 +117,7 @@ class Payments:
             else:
                 # The failure simulation: from 002 to 001 in the same step (D16).
                 await unit.add_transaction(transaction.moved(Status.FAILED, now))
-        return Reply(
+        reply = Reply(
             outcome.code,
             outcome.rule,
             outcome.why,
@@ -114,6 +126,7 @@ class Payments:
             warnings=_warnings(payment, repeated),
             awaited_by=network_id,
         )
+        return reply, override
 
     async def _keep(self, unit: Unit, transaction: Transaction) -> None:
         """Save a new transaction, and what it spends."""
@@ -130,10 +143,17 @@ class Payments:
             expires_at=transaction.expires_at,
         )
         await unit.save_checkout(checkout)
-        if self._auto_complete:
-            due = transaction.initiated_at + self._auto_complete
-            await unit.add_job(Job(due, JobKind.SETTLE_CARD, payment.service_id, checkout.id))
+        due = transaction.initiated_at + self._auto_complete
+        job = Job(due, JobKind.SETTLE_CARD, payment.service_id, checkout.id)
+        await self._settle_later(unit, transaction, job if self._auto_complete else None)
         return checkout.id
+
+    async def _settle_later(self, unit: Unit, transaction: Transaction, job: Job | None) -> None:
+        """Have a transaction settled by a job, or as its override says."""
+        if transaction.override is not None:
+            await self._overrides.settle_later(unit, transaction, job)
+        elif job is not None:
+            await unit.add_job(job)
 
 
 def _warnings(payment: Payment, repeated: bool) -> tuple[str, ...]:

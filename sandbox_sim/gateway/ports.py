@@ -74,7 +74,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Identifiers; each call gives one that was not given before."""
+    """Identifiers; each call gives one that was not given before. And chance."""
 
     def network_transaction_id(self) -> str:
         """Eleven digits (D18)."""
@@ -92,12 +92,17 @@ class Ids(Protocol):
         """Unguessable, for addresses that are their own key."""
         ...
 
+    def draw(self) -> float:
+        """A random number, at least 0 and below 1."""
+        ...
+
 
 class Topic(StrEnum):
     """What every server of a gateway has to hear of at once."""
 
     CLOCK = "clock"
     RULES = "rules"
+    HELD = "held"
 
 
 class Unit(Protocol):
@@ -139,6 +144,14 @@ class Unit(Protocol):
 
     async def save_callback(self, callback: Callback) -> None:
         """Add or replace."""
+        ...
+
+    async def services_held(self) -> Sequence[int]:
+        """The services that have callbacks which are held back."""
+        ...
+
+    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+        """Hold back neither this callback nor those that came before it; which ones were held."""
         ...
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:

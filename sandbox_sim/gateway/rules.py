@@ -35,8 +35,10 @@ class Rules:
         return self._at_hand[kind]
 
     def for_request(self, kind: RuleKind, asked: Asked) -> Sequence[Rule]:
-        """The rules of a kind that are for a request."""
-        return [rule for rule in self._at_hand[kind] if rule.match.admits(asked)]
+        """The rules of a kind that are for a request and were not used up when they were read."""
+        return [
+            rule for rule in self._at_hand[kind] if not rule.used_up and rule.match.admits(asked)
+        ]
 
     async def add(
         self, kind: RuleKind, match: Match, effect: Mapping[str, Any], times: int | None

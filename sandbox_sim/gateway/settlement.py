@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sandbox_sim.domain import callbacks
-from sandbox_sim.domain.callbacks import Profile
+from sandbox_sim.domain.callbacks import Callback, Profile
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.overrides import NOBODYS_KEY, Override
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.accounts import Accounts
-from sandbox_sim.gateway.ports import Ids, Unit
+from sandbox_sim.gateway.ports import Ids, Topic, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ class Settlement:
         self._notices = notices
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE`: a pending transaction succeeds (D16)."""
+        """The handler of `SETTLE`: a pending transaction succeeds, or as it was told (D16, D31)."""
         transaction = await unit.transaction_by_network_id(job.service_id, job.subject)
         if transaction is not None and transaction.status is Status.PENDING:
-            await self.conclude(unit, transaction, Status.SUCCESSFUL, now)
+            await self.conclude(unit, transaction, transaction.destiny, now)
 
     async def conclude(
         self,
@@ -57,17 +58,37 @@ class Settlement:
         return decided
 
     async def _promise_callback(self, unit: Unit, transaction: Transaction, now: datetime) -> None:
+        callback = self._callback(transaction, now)
+        if transaction.override is not None:
+            await self._promise_as_told(unit, callback, transaction.override, now)
+            return
+        await unit.save_callback(callback)
+        await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))
+
+    async def _promise_as_told(
+        self, unit: Unit, callback: Callback, override: Override, now: datetime
+    ) -> None:
+        """Each of its deliveries is a callback by itself, with attempts of its own."""
+        manner = override.callback
+        for name in (callback.id, *(self._ids.message_id() for _ in range(1, manner.duplicate))):
+            each = override.marked(callback)._replace(id=name)
+            await unit.save_callback(each)
+            departure = manner.departure(each, now)
+            if departure is not None:
+                await unit.add_job(departure)
+        if manner.reorder:
+            await unit.announce(Topic.HELD)
+
+    def _callback(self, transaction: Transaction, now: datetime) -> Callback:
         client = self._clients.get(transaction.client_key)
         url = transaction.payment.callback_url
         default = self._notices.profile
         if client is not None and client.callback_profile is not None:
             default = Profile(client.callback_profile)
-        callback = callbacks.compose(
-            transaction,
-            callbacks.choose_profile(url, self._notices.profiles, default),
-            client.secret_key if client is not None and self._notices.signed else None,
-            self._ids.message_id(),
-            now,
-        )
-        await unit.save_callback(callback)
-        await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))
+        profile = callbacks.choose_profile(url, self._notices.profiles, default)
+        key = client.secret_key if client is not None and self._notices.signed else None
+        if transaction.override is not None:
+            manner = transaction.override.callback
+            profile = manner.profile or profile
+            key = NOBODYS_KEY if manner.bad_signature else key
+        return callbacks.compose(transaction, profile, key, self._ids.message_id(), now)

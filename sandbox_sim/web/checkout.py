@@ -72,7 +72,8 @@ class CheckoutFace:
 
 
 def _paid(page: Page) -> bool:
-    return page.transaction.status is Status.SUCCESSFUL
+    """Or left pending by an override: the customer does not know yet."""
+    return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
 
 
 def _html(page: Page) -> web.Response:

@@ -3,7 +3,8 @@
 import hmac
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Final, Protocol, TypeVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Protocol, TypeVar, get_args
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
@@ -260,8 +261,17 @@ def _names(model: type[Input]) -> str:
 def _place(model: type[Input], location: Sequence[str]) -> tuple[Sequence[str], type[Input]]:
     """The innermost field that a problem is in, by its path, and the model that has the field."""
     for depth, name in enumerate(location, 1):
-        inner = getattr(model.model_fields.get(name), "annotation", None)
-        if depth == len(location) or not (isinstance(inner, type) and issubclass(inner, Input)):
+        inner = _model_in(getattr(model.model_fields.get(name), "annotation", None))
+        if depth == len(location) or inner is None:
             return location[:depth], model
         model = inner
     raise AssertionError(location)
+
+
+def _model_in(annotation: Any) -> type[Input] | None:
+    """The model that a field holds, if it can hold nothing else but None."""
+    kinds = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    match [kind for kind in kinds if kind is not NoneType]:
+        case [type() as model] if issubclass(model, Input):
+            return model
+    return None

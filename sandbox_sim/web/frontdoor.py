@@ -8,13 +8,17 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from sandbox_sim.domain.codes import Reply
+from sandbox_sim.domain.faults import Fault
 from sandbox_sim.domain.journal import KEPT_REQUEST_BYTES, Entry
 from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.faults import Faults
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Clock, Ids, StoreError
 from sandbox_sim.web.answers import Answer, explain, render
+from sandbox_sim.web.asked import asked_of
 from sandbox_sim.web.entrance import Entrance
-from sandbox_sim.web.operations import BadRequest, Call, Handler, Refused
+from sandbox_sim.web.losses import Losses
+from sandbox_sim.web.operations import BadRequest, Call, Path, Refused
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -25,11 +29,13 @@ class Frontdoor:
     def __init__(
         self,
         entrance: Entrance,
-        operations: Mapping[str, Handler],
+        operations: Mapping[str, Path],
         gate: AnswerGate,
         ids: Ids,
         clock: Clock,
         journal: Journal,
+        faults: Faults,
+        losses: Losses,
         *,
         public_url: str | None,
         base_path: str,
@@ -41,6 +47,8 @@ class Frontdoor:
         self._ids = ids
         self._clock = clock
         self._journal = journal
+        self._faults = faults
+        self._losses = losses
         self._public_url = public_url
         self._base_path = base_path
         self._reject_status = reject_status
@@ -48,29 +56,39 @@ class Frontdoor:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request; the callback is let go once the answer is written out (D16)."""
         call: Call | None = None
+        fault: Fault | None = None
         at, began = self._clock.now(), self._clock.monotonic()
         try:
             admitted = self._entrance.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply = admitted
             else:
-                operation = self._operation(request)
+                path = self._path(request)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 came_whole = request.content.is_eof()
                 raw = _body(request) if came_whole else await request.read()
-                call = Call(admitted, raw, lambda: self._address(request))
-                reply = await operation(call)
+                call = Call(admitted, raw, lambda: self._address(request), path.operation)
+                if self._faults.any:
+                    fault = await self._befall(call)
+                if fault is None or fault.processed:
+                    reply = await path.handler(call)
+                else:
+                    reply = fault.refusal()
         except ConnectionError:
             raise
         except Exception as error:
             reply = _failure(request, error)
+        if fault is not None:
+            reply = fault.told_by(reply)
         request_id = self._ids.request_id()
         answer = render(reply, request_id, reject_status=self._reject_status)
-        duration_ms = (self._clock.monotonic() - began) * 1000
-        entry = _entry(request_id, at, request, call, reply, answer, duration_ms)
-        self._journal.note(entry)
         try:
+            if fault is not None:
+                answer = await self._losses.befall(answer, fault)
+            duration_ms = (self._clock.monotonic() - began) * 1000
+            entry = _entry(request_id, at, request, call, reply, answer, duration_ms)
+            self._journal.note(entry)
             await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
@@ -79,13 +97,21 @@ class Frontdoor:
         # aiohttp's protocol asks a response for no more than an `Answer` has.
         return answer  # type: ignore[return-value]
 
-    def _operation(self, request: web.Request) -> Handler:
-        operation = self._operations.get(request.path)
-        if operation is None:
+    def _path(self, request: web.Request) -> Path:
+        path = self._operations.get(request.path)
+        if path is None:
             raise web.HTTPNotFound
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
-        return operation
+        return path
+
+    async def _befall(self, call: Call) -> Fault | None:
+        """What befalls a call; one that is not processed tells by this what it was."""
+        asked = asked_of(call.raw, call.operation)
+        fault = await self._faults.befall(asked)
+        if fault is not None and not fault.processed:
+            call.service_id, call.operation, call.transaction_id = asked[:3]
+        return fault
 
     def _address(self, request: web.Request) -> str:
         """Our own address: the setting, or the one that this request came in by (D1)."""

@@ -5,13 +5,16 @@ Source: service.1 to service.7, endpoint.1 to endpoint.12.
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
+from sandbox_sim.domain.rules import Asked
+from sandbox_sim.domain.sms import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.sms import Sms
@@ -35,7 +38,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Call:
-    """A request that was let in; the ids are filled in once the body is read.
+    """A request that was let in; what only its body tells is filled in once that is read.
 
     our_address: tells where we are served, for the addresses that an answer carries.
     """
@@ -72,16 +75,29 @@ class Call:
             raise Refused(refusal)
 
 
-Handler = Callable[[Call], Awaitable[Reply]]
+class Path(NamedTuple):
+    """What a path does, and the operation that it is; None where the body tells which."""
+
+    handler: Callable[[Call], Awaitable[Reply]]
+    operation: Operation | None = None
 
 
 class Operations:
     """What each path does with a call."""
 
-    def __init__(self, payments: Payments, queries: Queries, sms: Sms, *, card_entry: bool) -> None:
+    def __init__(
+        self,
+        payments: Payments,
+        queries: Queries,
+        sms: Sms,
+        overrides: Overrides,
+        *,
+        card_entry: bool,
+    ) -> None:
         self._payments = payments
         self._queries = queries
         self._sms = sms
+        self._overrides = overrides
         self._card_entry = card_entry
 
     async def make_payment(self, call: Call) -> Reply:
@@ -108,46 +124,55 @@ class Operations:
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""
-        call.operation = Operation.STATUS
         body = call.parsed(models.StatusQuery)
         call.transaction_id = body.transaction_id
-        return await self._queries.transaction_status(body.service_id, body.transaction_id)
+        return await self._refusal(call) or await self._queries.transaction_status(
+            body.service_id, body.transaction_id
+        )
 
     async def get_account_balance(self, call: Call) -> Reply:
         """Account balance."""
-        call.operation = Operation.BALANCE
-        return await self._queries.account_balance(call.parsed(models.BalanceQuery).service_id)
+        body = call.parsed(models.BalanceQuery)
+        return await self._refusal(call) or await self._queries.account_balance(body.service_id)
 
     async def sms_send(self, call: Call) -> Reply:
         """Single SMS."""
-        call.operation = Operation.SMS
-        return await self._sms.send(call.parsed(models.SmsSend).request())
+        return await self._send(call, call.parsed(models.SmsSend).request())
 
     async def sms_bulk(self, call: Call) -> Reply:
         """Bulk SMS."""
-        call.operation = Operation.BULK_SMS
-        return await self._sms.send(call.parsed(models.SmsBulk).request())
+        return await self._send(call, call.parsed(models.SmsBulk).request())
+
+    async def _send(self, call: Call, request: SmsRequest) -> Reply:
+        given = request.recipients if isinstance(request.recipients, list) else []
+        parties = tuple(number for number in given if isinstance(number, str))
+        return await self._refusal(call, parties) or await self._sms.send(request)
 
     async def sms_history(self, call: Call) -> Reply:
         """SMS history."""
-        call.operation = Operation.SMS_HISTORY
-        return await self._sms.history(call.parsed(models.SmsHistory).query())
+        query = call.parsed(models.SmsHistory).query()
+        return await self._refusal(call) or await self._sms.history(query)
 
     async def sms_balance(self, call: Call) -> Reply:
         """SMS balance."""
-        call.operation = Operation.SMS_BALANCE
-        return await self._sms.balance(call.parsed(models.Body).service_id)
+        body = call.parsed(models.Body)
+        return await self._refusal(call) or await self._sms.balance(body.service_id)
 
-    def by_path(self) -> Mapping[str, Handler]:
+    async def _refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
+        """The rejection that an override asks for; of payments it is part of their own unit."""
+        asked = Asked(call.service_id, call.operation, call.transaction_id, parties)
+        return await self._overrides.refusal(asked)
+
+    def by_path(self) -> Mapping[str, Path]:
         """The route table."""
         return {
-            "/make_payment": self.make_payment,
-            "/pay_bill": self.pay_bill,
-            "/send_airtime": self.send_airtime,
-            "/get_transaction_status": self.get_transaction_status,
-            "/get_account_balance": self.get_account_balance,
-            "/sms/send": self.sms_send,
-            "/sms/bulk": self.sms_bulk,
-            "/sms/history": self.sms_history,
-            "/sms/balance": self.sms_balance,
+            "/make_payment": Path(self.make_payment),
+            "/pay_bill": Path(self.pay_bill, Operation.BILL),
+            "/send_airtime": Path(self.send_airtime, Operation.AIRTIME),
+            "/get_transaction_status": Path(self.get_transaction_status, Operation.STATUS),
+            "/get_account_balance": Path(self.get_account_balance, Operation.BALANCE),
+            "/sms/send": Path(self.sms_send, Operation.SMS),
+            "/sms/bulk": Path(self.sms_bulk, Operation.BULK_SMS),
+            "/sms/history": Path(self.sms_history, Operation.SMS_HISTORY),
+            "/sms/balance": Path(self.sms_balance, Operation.SMS_BALANCE),
         }

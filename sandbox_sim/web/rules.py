@@ -3,7 +3,8 @@
 Source: CONVENTIONS, control API.
 """
 
-from typing import Any
+import math
+from typing import Annotated, Any
 
 from aiohttp import web
 from pydantic import Field
@@ -14,6 +15,7 @@ from sandbox_sim.gateway.rules import Rules, TooManyRules
 from sandbox_sim.web.control_api import (
     LARGEST_INTEGER,
     SERVICE_ID,
+    BadInput,
     Guard,
     Input,
     Routes,
@@ -24,13 +26,14 @@ from sandbox_sim.web.control_api import (
 )
 
 _AMOUNT = "a number above 0"
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class AmountRange(Input):
     """Both ends are part of it."""
 
-    min: float | None = Field(None, gt=0, allow_inf_nan=False, description=_AMOUNT)
-    max: float | None = Field(None, gt=0, allow_inf_nan=False, description=_AMOUNT)
+    min: Amount | None = Field(None, description=_AMOUNT)
+    max: Amount | None = Field(None, description=_AMOUNT)
 
 
 class MatchBody(Input):
@@ -41,8 +44,8 @@ class MatchBody(Input):
     transaction_id: str | None = Field(None, description="a string")
     customer_number: str | None = Field(None, description="a string: a number or an account")
     nw: str | None = Field(None, description="a string, such as MTN")
-    amount: float | AmountRange | None = Field(
-        None, description="a number, or an object with min and max"
+    amount: Amount | AmountRange | None = Field(
+        None, description=f"{_AMOUNT}, or an object with min and max"
     )
 
 
@@ -52,9 +55,14 @@ class RuleBody(Input):
     match: MatchBody = Field(
         MatchBody(), description="an object of fields that requests have to have"
     )
-    times: int | None = Field(
-        None, ge=1, le=LARGEST_INTEGER, description="how often it applies, an integer above 0"
-    )
+    times: int | None = Field(None, ge=1, le=LARGEST_INTEGER, description="an integer above 0")
+
+    def contradiction(self) -> str | None:
+        """What is wrong with fields that are each in order; None where nothing is."""
+        amount = self.match.amount
+        if isinstance(amount, AmountRange) and (amount.min or 0) > (amount.max or math.inf):
+            return "match.amount.min is above match.amount.max: no amount is between them"
+        return None
 
     def effect(self) -> dict[str, Any]:
         """What it does, as JSON has it."""
@@ -96,6 +104,9 @@ class RulesFace:
     async def add(self, request: web.Request) -> web.Response:
         """Add one; it applies to whatever comes after the answer. HTTP 409 where there are many."""
         body = await body_of(request, self._model)
+        problem = body.contradiction()
+        if problem is not None:
+            raise BadInput(problem)
         match = match_of(body.match.model_dump(mode="json", exclude_none=True))
         try:
             rule = await self._rules.add(self._kind, match, body.effect(), body.times)

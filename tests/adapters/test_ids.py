@@ -62,3 +62,14 @@ def test_a_seed_makes_no_token_guessable() -> None:
 
 def test_a_token_has_128_bits() -> None:
     assert len(RandomIds().token()) * 6 >= 128
+
+
+def test_chance_is_that_of_the_seed_and_no_id_changes_by_it() -> None:
+    one, same, other = RandomIds(7), RandomIds(7), RandomIds(8)
+
+    drawn = [one.draw() for _ in range(100)]
+
+    assert drawn == [same.draw() for _ in range(100)]
+    assert drawn != [other.draw() for _ in range(100)]
+    assert all(0 <= number < 1 for number in drawn)
+    assert one.message_id() == RandomIds(7).message_id()

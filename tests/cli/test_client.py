@@ -237,8 +237,8 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in in_process("--help").stdout.splitlines() if line.strip()]
 
     names = (
-        "callbacks clock config doctor inbox ledger readyz requests reset serve sms transactions "
-        "trigger"
+        "callbacks clock config doctor faults inbox ledger overrides readyz requests reset serve "
+        "sms transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
 
@@ -250,9 +250,11 @@ def test_help_lists_every_command() -> None:
         ("transactions", "find list settle show wait"),
         ("callbacks", "find list resend show wait"),
         ("sms", "find list show wait"),
+        ("faults", "add clear list"),
         ("ledger", "show topup"),
         ("inbox", "clear show wait"),
         ("clock", "advance freeze resume show"),
+        ("overrides", "add clear list"),
     ],
 )
 def test_help_of_a_group(words: str, names: str) -> None:

@@ -78,3 +78,12 @@ def test_a_rule_applies_so_many_times_however_often_it_is_met() -> None:
 
     assert twice.met(applied=True).used_up
     assert not rule(times=None, used=10**6).used_up
+
+
+def test_a_card_number_is_kept_masked_and_still_found() -> None:
+    match = match_of({"customer_number": "4111111111111111"})
+
+    assert match.customer_number == "411111******1111"
+    assert match_of(match.shown()) == match
+    assert match.admits(ASKED._replace(parties=("4111111111111111",)))
+    assert not match.admits(ASKED._replace(parties=("4242424242424242",)))

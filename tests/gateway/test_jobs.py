@@ -271,3 +271,23 @@ async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Wo
 
     assert await works.done() == ["a", "b"]
     assert await works.next_due() == NOW + PAUSE
+
+
+async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:
+    """The loop has begun the attempt, and what it causes is due at once."""
+    go_on = asyncio.Event()
+
+    async def cause() -> None:
+        await go_on.wait()
+        await works.promise("caused")
+
+    works.sender.on_post = cause
+    await works.notify(callback())
+    await works.start()
+
+    settling = asyncio.create_task(works.jobs.settle())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    go_on.set()
+
+    assert [job.subject for job in await settling] == ["caused"]

@@ -60,6 +60,15 @@ async def test_every_operation_is_named(sandbox: Sandbox) -> None:
     ]
 
 
+async def test_the_operation_of_a_path_is_named_whatever_the_body_is(sandbox: Sandbox) -> None:
+    for path in ("/pay_bill", "/send_airtime", "/sms/send", "/make_payment"):
+        await sandbox.post(path, {})
+
+    operations = [entry["operation"] for entry in await journal(sandbox)][::-1]
+
+    assert operations == ["bill", "airtime", "sms", None]
+
+
 async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
     await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
     await ask(sandbox, "POST", "/nowhere")

@@ -20,6 +20,7 @@ from tests.proxy import Proxy, proxy
 from tests.records import every
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask
+from tests.web.overriding import override
 
 Start = Callable[..., Awaitable[Sandbox]]
 
@@ -189,6 +190,17 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
     await eventually(arrived)
 
 
+async def test_a_fault_for_five_requests_befalls_five_wherever_they_come_in(start: Start) -> None:
+    one, other = await start(), await start()
+    rule = {"fault": {"status": 503}, "times": 5}
+    async with one.session.post(f"{one.url}/_sandbox/faults", json=rule) as answer:
+        assert answer.status == 201
+
+    seen = await asyncio.gather(*(each.status() for each in (one, other) * 15))
+
+    assert [each.status for each in seen].count(503) == 5
+
+
 class TestPostgresIsAway:
     @pytest.fixture
     async def way(self, database: str) -> AsyncIterator[Proxy]:
@@ -263,3 +275,46 @@ class TestPostgresIsAway:
         await eventually(partial(self.recorded, far))
         (callback,) = await far.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
         assert len(callback.attempts) == len(receiver.deliveries) == 1
+
+
+async def test_an_override_for_once_is_used_once_by_both(start: Start) -> None:
+    one, other = await start(), await start()
+    await override(one, outcome={"status": "003"}, times=1)
+
+    answers = await asyncio.gather(
+        *(each.collect(transaction_id=f"T{n}") for n, each in enumerate((one, other) * 6))
+    )
+
+    assert sorted(answer.rule for answer in answers) == ["override"] + ["sandbox.3"] * 11
+    (shown,) = (await ask(other, "GET", "/_sandbox/overrides")).body["overrides"]
+    assert (shown["seen"], shown["used"]) == (1, 1)
+
+
+async def test_an_override_added_at_one_counts_at_the_other_until_it_is_taken_out(
+    start: Start,
+) -> None:
+    one, other = await start(), await start()
+
+    made = await override(one, outcome={"response_code": "402"})
+    assert (await other.collect()).code == "402"
+
+    await ask(other, "DELETE", f"/_sandbox/overrides/{made['id']}")
+    assert (await one.collect()).code == "202"
+
+
+async def test_a_callback_held_back_at_one_is_overtaken_by_one_of_the_other(
+    start: Start, receiver: Receiver
+) -> None:
+    one, other = await start(), await start()
+    await override(one, callback={"reorder": True}, times=1)
+
+    await one.collect(callback_url=receiver.url)
+    await one.advance(seconds=1)
+    await other.collect(transaction_id="T2", callback_url=receiver.url)
+    await other.advance(seconds=1)
+
+    async def both_came() -> bool:
+        return len(receiver.deliveries) == 2
+
+    await eventually(both_came)
+    assert [each.body["trans_ref"] for each in receiver.deliveries] == ["T2", "T1"]

@@ -131,6 +131,21 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         if len(service.finished) > KEPT_CALLBACKS:
             self._forget(service, service.finished.popleft())
 
+    async def services_held(self) -> Sequence[int]:
+        return [
+            service_id
+            for service_id, service in self._services.items()
+            if any(callback.held for callback in service.callbacks.values())
+        ]
+
+    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+        kept = self._service(service_id).callbacks
+        last = self._places.get(callback_id, 0)
+        held = [each for each in kept.values() if each.held and self._places[each.id] <= last]
+        for callback in held:
+            self._put(kept, callback.id, callback._replace(held=False))
+        return [callback.id for callback in held]
+
     def _forget(self, service: Service, callback_id: str) -> None:
         """Let the oldest finished callback go; taken back, it is the oldest again.
 

@@ -17,6 +17,7 @@ from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.journal import NO_SERVICE, Entry, request_text
 from sandbox_sim.domain.ledger import Account, Posting
+from sandbox_sim.domain.overrides import override_of
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.rules import Rule, RuleKind, match_of
 from sandbox_sim.domain.sms import Message, SmsStatus
@@ -57,8 +58,8 @@ def _maybe_moment(value: int | None) -> datetime | None:
 
 
 def from_transaction(transaction: Transaction) -> Row:
-    """In the order of `TRANSACTION`."""
-    payment = transaction.payment
+    """In the order of `TRANSACTION`; an override is JSON."""
+    payment, override = transaction.payment, transaction.override
     return (
         payment.operation.value,
         payment.service_id,
@@ -71,13 +72,14 @@ def from_transaction(transaction: Transaction) -> Row:
         micros(transaction.initiated_at),
         transaction.status.value,
         _maybe_micros(transaction.decided_at),
+        None if override is None else json.dumps(override.shown()),
     )
 
 
 def to_transaction(row: Row) -> Transaction:
     """From the columns of `TRANSACTION`."""
     operation, service_id, transaction_id, reference, amount, *more = row
-    *texts, network_id, client_key, initiated_at, status, decided_at = more
+    *texts, network_id, client_key, initiated_at, status, decided_at, override = more
     payment = Payment(
         Operation(operation), service_id, transaction_id, reference, Decimal(amount), *texts
     )
@@ -88,6 +90,7 @@ def to_transaction(row: Row) -> Transaction:
         moment(initiated_at),
         Status(status),
         _maybe_moment(decided_at),
+        None if override is None else override_of(json.loads(override)),
     )
 
 
@@ -104,7 +107,7 @@ def to_checkout(row: Row) -> Checkout:
 
 def from_callback(callback: Callback) -> Row:
     """In the order of `CALLBACK`; the attempts are JSON."""
-    *texts, profile, body, signature, created_at, state, attempts = callback
+    *texts, profile, body, signature, created_at, state, attempts, note, held = callback
     document = [
         (*attempt[:1], micros(attempt.at), *attempt[2:7], _maybe_micros(attempt.next_attempt_at))
         for attempt in attempts
@@ -117,16 +120,17 @@ def from_callback(callback: Callback) -> Row:
         micros(created_at),
         state.value,
         json.dumps(document),
+        note,
+        int(held),
     )
 
 
 def to_callback(row: Row) -> Callback:
     """From the columns of `CALLBACK`."""
-    *texts, profile, body, signature, created_at, state, attempts = row
+    *texts, profile, body, signature, created_at, state, attempts, note, held = row
     tried = tuple(map(_to_attempt, json.loads(attempts)))
-    return Callback._make(
-        (*texts, Profile(profile), body, signature, moment(created_at), Delivery(state), tried)
-    )
+    standing = moment(created_at), Delivery(state), tried, note, bool(held)
+    return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 
 def _to_attempt(document: Row) -> Attempt:

@@ -32,7 +32,8 @@ CREATE TABLE transactions (
     client_key TEXT NOT NULL,
     initiated_at BIGINT NOT NULL,
     status TEXT NOT NULL,
-    decided_at BIGINT
+    decided_at BIGINT,
+    override TEXT
 );
 CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
@@ -58,9 +59,12 @@ CREATE TABLE callbacks (
     signature TEXT,
     created_at BIGINT NOT NULL,
     state TEXT NOT NULL,
-    attempts TEXT NOT NULL
+    attempts TEXT NOT NULL,
+    note TEXT,
+    held SMALLINT NOT NULL
 );
 CREATE INDEX callbacks_by_service ON callbacks (service_id, number);
+CREATE INDEX callbacks_held ON callbacks (service_id, number) WHERE held = 1;
 
 CREATE TABLE jobs (
     number {serial},

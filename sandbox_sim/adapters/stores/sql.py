@@ -47,6 +47,10 @@ _SAVE_CHECKOUT = upsert("checkouts", "id", rows.CHECKOUT)
 _CHECKOUT = select(rows.CHECKOUT, "checkouts", "id = ?")
 _SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
 _CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
+_LET_GO = (
+    "UPDATE callbacks SET held = 0 WHERE held = 1 AND service_id = ? "
+    "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
+)
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
 _POST = insert("postings", rows.POSTING)
 _POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
@@ -145,6 +149,14 @@ class SqlUnit(SqlJournal, SqlRules):
 
     async def save_callback(self, callback: Callback) -> None:
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
+
+    async def services_held(self) -> Sequence[int]:
+        found = await self._rows("SELECT DISTINCT service_id FROM callbacks WHERE held = 1")
+        return [service_id for (service_id,) in found]
+
+    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+        found = await self._rows(_LET_GO, service_id, callback_id)
+        return [name for _, name in sorted((number, name) for number, name in found)]
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
         over, long_over = _over(self._clock.now())

@@ -1,0 +1,204 @@
+"""`sandbox-sim overrides add | list | clear`: rules that say what becomes of requests."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from sandbox_sim.cli.kinds import STATUS_WORDS, status_in_words
+from sandbox_sim.cli.matching import Pairs, pairs, value_of
+from sandbox_sim.cli.records import deleted
+from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.cli.tables import printable, table
+
+Rule = Mapping[str, Any]
+
+_MATCH: Final = {
+    "service_id": click.option("--service-id", type=int, help="Only for this service."),
+    "operation": click.option("--operation", help="Only for this operation, such as collect."),
+    "transaction_id": click.option("--transaction-id", help="Only for this transaction_id."),
+    "customer_number": click.option(
+        "--customer-number", help="Only for this number, in either form, or this bill account."
+    ),
+    "nw": click.option("--nw", help="Only for this network, bank or bill product."),
+    "amount": click.option("--amount", type=float, help="Only for this amount."),
+    "min_amount": click.option("--min-amount", type=float, help="Only from this amount."),
+    "max_amount": click.option("--max-amount", type=float, help="Only up to this amount."),
+}
+
+
+def rule_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options for which requests a rule is, and how often; as parameter `rule`, a body."""
+
+    @functools.wraps(command)
+    def run(session: Session, /, times: int | None, once: bool, **given: Any) -> None:
+        if once and times is not None:
+            raise click.UsageError("--once is --times 1: give one of them")
+        match = {name: given.pop(name) for name in _MATCH}
+        rule: dict[str, object] = {"match": _match(match)}
+        if once or times is not None:
+            rule["times"] = 1 if once else times
+        command(session, rule=rule, **given)
+
+    once = click.option("--once", is_flag=True, help="For the next such request and no other.")
+    times = click.option("--times", type=int, help="For so many requests; without it, for all.")
+    decorated = once(times(run))
+    for option in reversed(_MATCH.values()):
+        decorated = option(decorated)
+    return decorated
+
+
+def _match(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, as the control API has it."""
+    match = {name: value for name, value in given.items() if value is not None}
+    bounds = {end: match.pop(f"{end}_amount") for end in ("min", "max") if f"{end}_amount" in match}
+    if bounds and "amount" in match:
+        raise click.UsageError("--amount is one amount: leave --min-amount and --max-amount out")
+    return {**match, "amount": bounds} if bounds else match
+
+
+def add_list(group: click.Group, plural: str, does: Callable[[Rule], str]) -> None:
+    """`list`: the newest first, and how often each was applied. does: its effect in words."""
+
+    @group.command("list", help=f"List {plural}, newest first, those that are used up too.")
+    @click.option("--service-id", type=int, help="Only those for this service.")
+    @asks
+    def _list(session: Session, /, service_id: int | None) -> None:
+        query = _of(service_id)
+        answer = session.gateway.control("GET", plural, query=query)
+        session.tell(answer, lambda document: _lines(document[plural], plural, does))
+
+
+def _lines(rules: list[Rule], plural: str, does: Callable[[Rule], str]) -> Iterator[str]:
+    if not rules:
+        yield f"no {plural}"
+        return
+    rows = [
+        (rule["id"], match_in_words(rule["match"]), does(rule), used_in_words(rule))
+        for rule in rules
+    ]
+    yield from table(("id", "for", "does", "used"), rows, shorten=False)
+
+
+def add_clear(group: click.Group, plural: str) -> None:
+    """`clear`: one, those of a service, or all."""
+
+    @group.command("clear", help=f"Take out one of the {plural}, or all.")
+    @click.argument("rule_id", metavar="[ID]", required=False)
+    @click.option("--service-id", type=int, help="Only those for this service.")
+    @asks
+    def _clear(session: Session, /, rule_id: str | None, service_id: int | None) -> None:
+        if rule_id is not None and service_id is not None:
+            raise click.UsageError("give the ID of one, or --service-id, or neither for all")
+        path = (plural,) if rule_id is None else (plural, rule_id)
+        session.tell(session.gateway.control("DELETE", *path, query=_of(service_id)), deleted)
+
+
+def _of(service_id: int | None) -> list[tuple[str, object]]:
+    return [] if service_id is None else [("service_id", service_id)]
+
+
+def match_in_words(match: Mapping[str, Any]) -> str:
+    """`collect, service_id 55, amount from 5 to 10`; `any request`."""
+    words = [match["operation"]] if "operation" in match else []
+    plain = ("service_id", "transaction_id", "customer_number", "nw")
+    words += [f"{name} {match[name]}" for name in plain if name in match]
+    bounds = match.get("amount", {})
+    if bounds and bounds.get("min") == bounds.get("max"):
+        words.append(f"amount {bounds['min']:.15g}")
+    elif bounds:
+        ends = (("from", "min"), ("to", "max"))
+        said = [f"{word} {bounds[end]:.15g}" for word, end in ends if end in bounds]
+        words.append(" ".join(("amount", *said)))
+    return ", ".join(words) or "any request"
+
+
+def used_in_words(rule: Rule) -> str:
+    """`2 of 3`, or `2` where it stands for good."""
+    return f"{rule['used']}" if rule["times"] is None else f"{rule['used']} of {rule['times']}"
+
+
+def added(noun: str, does: Callable[[Rule], str]) -> Callable[[Rule], Iterator[str]]:
+    """The line about one that was added."""
+
+    def lines(rule: Rule) -> Iterator[str]:
+        times = rule["times"]
+        often = "" if times is None else ", once" if times == 1 else f", {times} times"
+        words = f"{match_in_words(rule['match'])}: {does(rule)}{often}"
+        yield printable(f"{noun} {rule['id']} for {words}")
+
+    return lines
+
+
+@click.group()
+def overrides() -> None:
+    """What becomes of requests, whatever the sandbox rules say."""
+
+
+def _status(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+    return None if text is None else STATUS_WORDS.get(text, text)
+
+
+def _manner(
+    context: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, object]:
+    """`drop` is a switch; `duplicate=2` has a value."""
+    named: Pairs = pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
+    return {name: value_of(text, number=True) for name, text in named}
+
+
+@overrides.command()
+@click.option(
+    "--status",
+    callback=_status,
+    help="What payments become: 000, 001, 003, or 002 to stay pending; or successful, failed, "
+    "cancelled, pending.",
+)
+@click.option("--response-code", metavar="CODE", help="What is answered, such as 402 or 500.")
+@click.option("--delay-ms", type=int, help="Settle so much later, in gateway time.")
+@click.option(
+    "--callback",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    callback=_manner,
+    help="drop, duplicate=2, delay_ms=500, reorder, bad_signature, profile=flat or "
+    "before_response; may be repeated.",
+)
+@asks
+@rule_options
+def add(
+    session: Session,
+    /,
+    status: str | None,
+    response_code: str | None,
+    delay_ms: int | None,
+    callback: Mapping[str, object],
+    rule: Mapping[str, object],
+) -> None:
+    """Add an override; the newest one that is for a request decides."""
+    outcome = {"status": status, "response_code": response_code}
+    asked: dict[str, object] = {
+        "outcome": {name: value for name, value in outcome.items() if value is not None},
+        "callback": callback,
+    }
+    if delay_ms is not None:
+        asked["delay_ms"] = delay_ms
+    answer = session.gateway.control("POST", "overrides", body={**rule, **asked})
+    session.tell(answer, added("override", _forces))
+
+
+def _forces(rule: Rule) -> str:
+    outcome = rule["outcome"]
+    words = [status_in_words(outcome["status"])] if "status" in outcome else []
+    words += [f"code {outcome['response_code']}"] if "response_code" in outcome else []
+    words += [f"settled {rule['delay_ms']} ms later"] if rule["delay_ms"] else []
+    words += [
+        f"callback {name}" if value is True else f"callback {name} {value}"
+        for name, value in rule["callback"].items()
+    ]
+    return ", ".join(words)
+
+
+add_list(overrides, "overrides", _forces)
+add_clear(overrides, "overrides")

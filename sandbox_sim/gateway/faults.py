@@ -1,0 +1,48 @@
+"""Choosing what befalls a request; that it was chosen is counted before it happens."""
+
+from collections.abc import Sequence
+
+from sandbox_sim.domain.faults import Fault, fires, is_latency
+from sandbox_sim.domain.rules import Asked, Rule, RuleKind
+from sandbox_sim.gateway.ports import Ids, Store, Topic, Unit
+from sandbox_sim.gateway.rules import Rules
+
+
+class Faults:
+    """The rules of kind `FAULT`, at work."""
+
+    def __init__(self, store: Store, rules: Rules, ids: Ids) -> None:
+        self._store = store
+        self._rules = rules
+        self._ids = ids
+
+    @property
+    def any(self) -> bool:
+        """Whether there are rules at all; asking costs nothing."""
+        return bool(self._rules.of(RuleKind.FAULT))
+
+    async def befall(self, asked: Asked) -> Fault | None:
+        """What befalls a request, counted on every server; None for nothing."""
+        rules = self._rules.for_request(RuleKind.FAULT, asked)
+        if not rules:
+            return None
+        fault = await self._store.run(lambda unit: self._chosen(unit, rules))
+        return None if fault == Fault() else fault
+
+    async def _chosen(self, unit: Unit, rules: Sequence[Rule]) -> Fault:
+        """The rules are locked in one order everywhere, the newest first."""
+        fault = Fault()
+        for known in rules:
+            if fault.decided_by is not None and not is_latency(known):
+                continue
+            rule = await unit.rule(known.id)
+            if rule is None or rule.used_up:
+                continue
+            applied = fires(rule, self._ids.draw)
+            met = rule.met(applied=applied)
+            await unit.save_rule(met)
+            if met.used_up:
+                await unit.announce(Topic.RULES)
+            if applied:
+                fault = fault.joined_by(rule, self._ids.draw)
+        return fault

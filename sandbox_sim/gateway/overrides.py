@@ -1,0 +1,125 @@
+"""Overrides at work: which one a request follows, and what comes of that. Source: D16, D31."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sandbox_sim.domain.codes import ACCEPTED, Reply
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.outcomes import Outcome
+from sandbox_sim.domain.overrides import Override, override_of
+from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.rules import Asked, Rule, RuleKind
+from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
+from sandbox_sim.gateway.rules import Rules
+from sandbox_sim.gateway.settlement import Settlement
+from sandbox_sim.gateway.watch import Watch
+
+# How long an answer waits for a callback that is to come before it, in real time: a receiver may
+# be unable to answer before it has our answer.
+PATIENCE_S: Final = 3.0
+# Among so many of the newest callbacks of a service is the one that an answer waits for.
+_NEWEST: Final = 100
+
+
+class Overrides:
+    """The newest override that is for a request, and not used up, is followed."""
+
+    def __init__(self, store: Store, rules: Rules, settlement: Settlement, watch: Watch) -> None:
+        self._store = store
+        self._rules = rules
+        self._settlement = settlement
+        self._watch = watch
+
+    async def decide(
+        self, unit: Unit, payment: Payment, usual: Outcome
+    ) -> tuple[Outcome, Override | None]:
+        """What a payment is answered, and the override that it follows, which is used then.
+
+        One that does not say what is answered has nothing to do where the sandbox rejects.
+        """
+        if not self._rules.of(RuleKind.OVERRIDE):
+            return usual, None
+        accepted = usual.code in ACCEPTED
+        override = await self._followed(
+            unit, self._open(asked_by(payment)), lambda one: one.decides or accepted
+        )
+        if override is None:
+            return usual, None
+        return override.outcome(payment.operation), override
+
+    async def refusal(self, asked: Asked) -> Reply | None:
+        """The rejection of a request that is no payment, where an override asks for one."""
+        known = self._open(asked)
+        if not known:
+            return None
+        override = await self._store.run(lambda unit: self._followed(unit, known))
+        return None if override is None else override.refusal(asked.operation)
+
+    def _open(self, asked: Asked) -> Sequence[Rule]:
+        """The overrides that may be followed, the newest first."""
+        return [
+            rule
+            for rule in self._rules.for_request(RuleKind.OVERRIDE, asked)
+            if rule.match.operation or _read(rule).concerns(asked.operation)
+        ]
+
+    async def _followed(
+        self,
+        unit: Unit,
+        known: Sequence[Rule],
+        applies: Callable[[Override], bool] = lambda _override: True,
+    ) -> Override | None:
+        """The first of them that the store still has; it is counted, and used if it applies."""
+        for each in known:
+            rule = await unit.rule(each.id)
+            if rule is None or rule.used_up:
+                continue
+            override = _read(rule)
+            met = rule.met(applied=applies(override))
+            await unit.save_rule(met)
+            if met.used_up:
+                await unit.announce(Topic.RULES)
+            return override if met.used > rule.used else None
+        return None
+
+    async def settle_later(self, unit: Unit, transaction: Transaction, job: Job | None) -> None:
+        """Plan how a transaction ends that follows an override; `job`: how it would without."""
+        override = transaction.override
+        if override is None or override.status is Status.PENDING:
+            return
+        if override.callback.before_response:
+            at = transaction.initiated_at
+            await self._settlement.conclude(unit, transaction, transaction.destiny, at)
+        elif job is not None:
+            await unit.add_job(job._replace(due_at=job.due_at + override.delay))
+
+    async def first_attempt(self, service_id: int, network_id: str) -> None:
+        """Return when the callback of a transaction was tried, or after some seconds."""
+
+        async def look() -> bool | None:
+            newest = Listing(service_id, limit=_NEWEST)
+            callbacks = await self._store.run(lambda unit: unit.list_callbacks(newest))
+            ours = (each for each in callbacks if each.network_transaction_id == network_id)
+            return any(callback.attempts for callback in ours) or None
+
+        with contextlib.suppress(StoreError):  # the payment itself is saved
+            await self._watch.until(look, PATIENCE_S)
+
+
+def asked_by(payment: Payment) -> Asked:
+    """What a payment asks for, as rules look at it."""
+    return Asked(
+        payment.service_id,
+        payment.operation,
+        payment.transaction_id,
+        (payment.party,),
+        payment.nw,
+        payment.amount,
+    )
+
+
+def _read(rule: Rule) -> Override:
+    return override_of({"id": rule.id, **rule.effect})

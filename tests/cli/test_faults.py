@@ -1,0 +1,123 @@
+"""`sandbox-sim faults add | list | clear`."""
+
+from typing import Any
+
+import pytest
+
+from tests.cli.asking import as_json, columns, control, on, printed
+from tests.conftest import Sandbox
+
+LOSSES = ("connection_reset", "empty_response", "malformed_json", "timeout")
+
+
+@pytest.mark.parametrize(
+    ("words", "fault", "shown"),
+    [
+        (["--status", 503], {"status": 503}, "status 503"),
+        (["--latency", 200], {"latency": {"fixed_ms": 200}}, "latency 200 ms"),
+        (["--latency", "50-300"], {"latency": {"uniform_ms": [50, 300]}}, "latency 50 to 300 ms"),
+        (
+            ["--latency-lognormal", "90,0.4"],
+            {"latency": {"lognormal_ms": {"median": 90, "sigma": 0.4}}},
+            "latency lognormal, median 90 ms, sigma 0.4",
+        ),
+        *(([f"--{name.replace('_', '-')}"], {name: True}, name) for name in LOSSES),
+    ],
+)
+async def test_each_fault(
+    sandbox: Sandbox, words: list[object], fault: dict[str, Any], shown: str
+) -> None:
+    added = await as_json(sandbox, "faults", "add", *words)
+    _, line = await printed(sandbox, "faults", "list")
+
+    assert (added["fault"], added["match"], added["times"]) == (fault, {}, None)
+    assert columns(line) == [added["id"], "any request", shown, "0"]
+
+
+async def test_one_with_everything(sandbox: Sandbox) -> None:
+    (line,) = await printed(
+        *(sandbox, "faults", "add", "--status", 429, "--retry-after", 2, "--every", 3),
+        *("--probability", 0.5, "--once", "--service-id", 55, "--operation", "collect"),
+        *("--min-amount", 10),
+    )
+    (rule,) = (await as_json(sandbox, "faults", "list"))["faults"]
+
+    does = "status 429, Retry-After 2, every 3, probability 0.5"
+    assert line == (f"fault {rule['id']} for collect, service_id 55, amount from 10: {does}, once")
+    assert (rule["retry_after_s"], rule["times"]) == (2, 1)
+
+
+async def test_it_strikes_as_often_as_was_said(sandbox: Sandbox) -> None:
+    await printed(sandbox, "faults", "add", "--status", 503, "--times", 2, "--service-id", 55)
+
+    assert [(await sandbox.status()).status for _ in range(3)] == [503, 503, 200]
+    assert columns((await printed(sandbox, "faults", "list"))[1])[-1] == "2 of 2"
+
+
+async def test_a_request_that_never_arrives(sandbox: Sandbox) -> None:
+    (line,) = await printed(sandbox, "faults", "add", "--timeout", "--not-processed")
+
+    assert line.endswith(" for any request: timeout, not processed")
+    assert (await as_json(sandbox, "faults", "list"))["faults"][0]["processed"] is False
+
+
+async def test_those_of_a_service_are_listed_and_taken_out(sandbox: Sandbox) -> None:
+    for service_id in (55, 55, 56):
+        await printed(sandbox, "faults", "add", "--timeout", "--service-id", service_id)
+
+    assert len(await printed(sandbox, "faults", "list", "--service-id", 55)) == 3
+    assert await printed(sandbox, "faults", "clear", "--service-id", 55) == ["2 deleted"]
+    (rule,) = (await as_json(sandbox, "faults", "list"))["faults"]
+    assert await printed(sandbox, "faults", "clear", rule["id"]) == ["1 deleted"]
+    assert await printed(sandbox, "faults", "clear") == ["0 deleted"]
+    assert await printed(sandbox, "faults", "list") == ["no faults"]
+
+
+async def test_json_is_that_of_the_control_api(sandbox: Sandbox) -> None:
+    await printed(sandbox, "faults", "add", "--timeout")
+
+    result = await on(sandbox, "--json", "faults", "list")
+
+    assert result.stdout == await control(sandbox, "faults") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--status", 418], "fault.status must be one of 429"),
+        (["--status", 503, "--retry-after", 1], "retry_after_s"),
+        (["--timeout", "--probability", 2], "probability"),
+        (["--timeout", "--operation", "pay"], "match.operation"),
+    ],
+)
+async def test_what_the_api_refuses(sandbox: Sandbox, words: list[object], named: str) -> None:
+    result = await on(sandbox, "faults", "add", *words)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert named in result.stderr
+
+
+async def test_one_that_is_not_there(sandbox: Sandbox) -> None:
+    result = await on(sandbox, "faults", "clear", "F0")
+
+    assert (result.exit_code, result.stderr) == (1, "faults has no 'F0'\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["add"], "--connection-reset"),
+        (["add", "--status", 503, "--timeout"], "one of --status"),
+        (["add", "--latency", 5, "--latency-lognormal", "90,0.4"], "one of --status"),
+        (["add", "--latency", "slow"], "200 or 50-300"),
+        (["add", "--latency", "1-2-3"], "200 or 50-300"),
+        (["add", "--latency-lognormal", "90"], "90,0.4"),
+        (["add", "--timeout", "--once", "--times", 2], "--once"),
+        (["clear", "F1", "--service-id", 55], "--service-id"),
+    ],
+)
+async def test_wrong_usage(sandbox: Sandbox, words: list[object], named: str) -> None:
+    result = await on(sandbox, "faults", *words)
+
+    assert result.exit_code == 2
+    assert named in result.stderr

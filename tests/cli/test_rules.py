@@ -1,0 +1,160 @@
+"""`sandbox-sim overrides add | list | clear`."""
+
+from typing import Any
+
+import pytest
+
+from tests.cli.asking import as_json, columns, on, printed
+from tests.cli.processes import ended
+from tests.conftest import Sandbox, StartSandbox
+
+
+async def made(sandbox: Sandbox, *words: object) -> dict[str, Any]:
+    answer: dict[str, Any] = await as_json(sandbox, "overrides", "add", *words)
+    return answer
+
+
+async def test_an_override_forces_what_comes_next(sandbox: Sandbox) -> None:
+    (line,) = await printed(
+        sandbox, "overrides", "add", "--service-id", 55, "--status", "cancelled", "--once"
+    )
+    (override,) = (await as_json(sandbox, "overrides", "list"))["overrides"]
+    assert line == f"override {override['id']} for service_id 55: 003 cancelled, once"
+
+    assert (await sandbox.collect()).rule == "override"
+    assert (await sandbox.collect()).rule == "sandbox.3"
+
+
+@pytest.mark.parametrize(
+    ("words", "posted"),
+    [
+        (("--status", "003"), {"outcome": {"status": "003"}}),
+        (("--status", "pending"), {"outcome": {"status": "002"}}),
+        (("--response-code", "402"), {"outcome": {"response_code": "402"}}),
+        (("--delay-ms", 500), {"delay_ms": 500}),
+        (("--callback", "drop"), {"callback": {"drop": True}}),
+        (
+            ("--callback", "duplicate=2", "--callback", "profile=flat", "--callback", "delay_ms=5"),
+            {"callback": {"duplicate": 2, "profile": "flat", "delay_ms": 5}},
+        ),
+        (("--callback", "before_response=true"), {"callback": {"before_response": True}}),
+    ],
+)
+async def test_what_it_asks_for(
+    sandbox: Sandbox, words: tuple[object, ...], posted: dict[str, Any]
+) -> None:
+    override = await made(sandbox, *words)
+
+    assert {name: override[name] for name in ("outcome", "delay_ms", "callback")} == {
+        "outcome": {},
+        "delay_ms": 0,
+        "callback": {},
+        **posted,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        ((), {}),
+        (("--service-id", 55, "--operation", "payout"), {"service_id": 55, "operation": "payout"}),
+        (("--transaction-id", "1001"), {"transaction_id": "1001"}),
+        (("--customer-number", "0244000001"), {"customer_number": "0244000001"}),
+        (("--nw", "MTN"), {"nw": "MTN"}),
+        (("--amount", 5), {"amount": {"min": 5.0, "max": 5.0}}),
+        (("--min-amount", 5.5), {"amount": {"min": 5.5}}),
+        (("--min-amount", 5, "--max-amount", 10), {"amount": {"min": 5.0, "max": 10.0}}),
+    ],
+)
+async def test_for_which_requests(
+    sandbox: Sandbox, words: tuple[object, ...], match: dict[str, Any]
+) -> None:
+    assert (await made(sandbox, "--status", "003", *words))["match"] == match
+
+
+@pytest.mark.parametrize(
+    ("words", "times"), [((), None), (("--times", 3), 3), (("--once",), 1)], ids=str
+)
+async def test_how_often(sandbox: Sandbox, words: tuple[object, ...], times: int | None) -> None:
+    assert (await made(sandbox, "--status", "003", *words))["times"] == times
+
+
+async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
+    assert await printed(sandbox, "overrides", "list") == ["no overrides"]
+    await made(sandbox, "--status", "000")
+    words = ("--operation", "collect", "--service-id", 55, "--min-amount", 5, "--max-amount", 10.5)
+    callback = ("--callback", "duplicate=2", "--callback", "bad_signature")
+    await made(sandbox, *words, "--status", "003", "--delay-ms", 50, *callback, "--times", 2)
+    await sandbox.collect()
+
+    heading, *rules = await printed(sandbox, "overrides", "list")
+
+    assert columns(heading) == ["id", "for", "does", "used"]
+    assert [columns(rule)[1:] for rule in rules] == [
+        [
+            "collect, service_id 55, amount from 5 to 10.5",
+            "003 cancelled, settled 50 ms later, callback duplicate 2, callback bad_signature",
+            "1 of 2",
+        ],
+        ["any request", "000 successful", "0"],
+    ]
+
+
+async def test_they_are_taken_out(sandbox: Sandbox) -> None:
+    first = await made(sandbox, "--status", "003")
+    for service_id in 55, 55, 56:
+        await made(sandbox, "--status", "003", "--service-id", service_id)
+
+    assert await printed(sandbox, "overrides", "clear", first["id"]) == ["1 deleted"]
+    assert await printed(sandbox, "overrides", "clear", "--service-id", 55) == ["2 deleted"]
+    (left,) = (await as_json(sandbox, "overrides", "list", "--service-id", 56))["overrides"]
+    assert left["match"] == {"service_id": 56}
+    assert await printed(sandbox, "overrides", "clear") == ["1 deleted"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (("add",), 1, "outcome, delay_ms or callback"),
+        (("add", "--status", "004"), 1, "outcome.status must be one of 000"),
+        (("add", "--response-code", "999"), 1, "outcome.response_code"),
+        (("add", "--callback", "slow"), 1, "callback.slow"),
+        (("add", "--callback", "profile=xml"), 1, "callback.profile must be one of trans"),
+        (("add", "--callback", "=2"), 2, "--callback"),
+        (("add", "--status", "003", "--operation", "pay"), 1, "match.operation"),
+        (("add", "--status", "003", "--times", 0), 1, "times"),
+        (("add", "--status", "003", "--times", 2, "--once"), 2, "--once"),
+        (("add", "--status", "003", "--amount", 1, "--min-amount", 1), 2, "--amount"),
+        (("add", "--status", "003", "--service-id", "shop"), 2, "--service-id"),
+        (("clear", "gone"), 1, "gone"),
+        (("clear", "gone", "--service-id", 55), 2, "--service-id"),
+        (("list", "--service-id", 0), 1, "service_id"),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_had(
+    sandbox: Sandbox, words: tuple[object, ...], code: int, named: str
+) -> None:
+    result = await on(sandbox, "overrides", *words)
+
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert named in result.stderr
+
+
+def test_help_tells_what_callbacks_can_do() -> None:
+    told = ended("overrides", "add", "--help").stdout
+
+    assert "bad_signature" in told
+    assert "--min-amount" in told
+
+
+async def test_trigger_does_not_wait_for_a_callback_that_is_dropped(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    await made(sandbox, "--callback", "drop")
+
+    told = await as_json(sandbox, "trigger", "collect", "--timeout", 600)
+
+    assert told["callback"]["state"] == "dropped"
+    assert told["status"]["status"] == "000"

@@ -1,0 +1,202 @@
+"""What an override asks for, and what of it cannot be had."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sandbox_sim.domain.callbacks import Delivery, Profile
+from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE
+from sandbox_sim.domain.jobs import JobKind
+from sandbox_sim.domain.outcomes import ACCEPTANCE
+from sandbox_sim.domain.overrides import (
+    CODE_OF_QUERY,
+    HOLD,
+    Manner,
+    Override,
+    contradiction,
+    override_of,
+)
+from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.vocabulary import Operation
+from tests.records import NOW, callback, transaction
+
+PENDING = Override("O1", Status.PENDING)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        Override("O1"),
+        Override("O1", Status.CANCELLED),
+        Override("O1", response_code="402"),
+        Override("O1", delay_ms=5, callback=Manner(drop=True)),
+        Override("O1", callback=Manner(False, 3, 20, True, True, Profile.EVENT, True)),
+    ],
+)
+def test_it_is_read_as_it_is_shown(override: Override) -> None:
+    assert override_of(override.shown()) == override
+
+
+def test_it_is_shown_by_what_it_asks_for() -> None:
+    assert Override("O1", Status.FAILED, callback=Manner(duplicate=2)).shown() == {
+        "id": "O1",
+        "outcome": {"status": "001"},
+        "delay_ms": 0,
+        "callback": {"duplicate": 2},
+    }
+
+
+@pytest.mark.decision("D31")
+def test_its_transaction_becomes_what_it_says() -> None:
+    assert transaction().destiny is Status.SUCCESSFUL
+    assert transaction(override=Override("O1", delay_ms=5)).destiny is Status.SUCCESSFUL
+    for status in Status:
+        assert transaction(override=Override("O1", status)).destiny is status
+
+
+class TestOutcomes:
+    @pytest.mark.parametrize("operation", ACCEPTANCE)
+    @pytest.mark.parametrize("code", CATALOGUE)
+    def test_of_a_payment(self, operation: Operation, code: str) -> None:
+        """Whatever code of acceptance is asked for, it is accepted with its own."""
+        outcome = Override("O1", response_code=code).outcome(operation)
+
+        own = ACCEPTANCE[operation]
+        assert outcome.code == (own.code if code in ACCEPTED else code)
+        assert outcome.message == (own.message if code in ACCEPTED else None)
+        assert outcome.rule == "override"
+        assert outcome.why == f"override O1 asks for response_code {code}"
+
+    @pytest.mark.parametrize("operation", CODE_OF_QUERY)
+    @pytest.mark.parametrize("code", CATALOGUE)
+    def test_of_another_request(self, operation: Operation, code: str) -> None:
+        refusal = Override("O1", response_code=code).refusal(operation)
+
+        if code in ACCEPTED:
+            assert refusal is None
+        else:
+            assert refusal is not None
+            assert (refusal.code, refusal.rule) == (code, "override")
+
+    @pytest.mark.decision("D6")
+    def test_sms_endpoints_keep_to_http_200(self) -> None:
+        def status(code: str, operation: Operation = Operation.SMS) -> int | None:
+            refusal = Override("O1", response_code=code).refusal(operation)
+            assert refusal is not None
+            return refusal.http_status
+
+        assert {
+            code: status(code) for code in ("400", "402", "403", "404", "237")
+        } == dict.fromkeys(("400", "402", "403", "404", "237"), 200)
+        assert {status(code) for code in ("100", "401", "429", "500")} == {None}
+        assert status("404", Operation.STATUS) is None
+
+
+@pytest.mark.parametrize(
+    ("override", "concerned"),
+    [
+        (PENDING, set(ACCEPTANCE)),
+        (Override("O1", delay_ms=1), set(ACCEPTANCE)),
+        (Override("O1", callback=Manner(drop=True)), set(ACCEPTANCE)),
+        (Override("O1", response_code="500"), set(Operation)),
+        (Override("O1", response_code="402"), set(ACCEPTANCE)),
+        (Override("O1", response_code="027"), {*ACCEPTANCE, Operation.STATUS}),
+        (Override("O1", response_code="389"), {*ACCEPTANCE, Operation.BULK_SMS}),
+        (Override("O1", response_code="237"), {*ACCEPTANCE, Operation.SMS, Operation.BULK_SMS}),
+        (Override("O1", response_code="202"), set(ACCEPTANCE)),
+        (
+            Override("O1", response_code="000"),
+            {*ACCEPTANCE, Operation.STATUS, Operation.BALANCE},
+        ),
+        (Override("O1", Status.FAILED, "000"), set(ACCEPTANCE)),
+    ],
+)
+def test_which_operations_it_is_for(override: Override, concerned: set[Operation]) -> None:
+    assert {each for each in Operation if override.concerns(each)} == concerned
+    assert not override.concerns(None)
+
+
+def asking(**asked: Any) -> Override:
+    return Override("", **asked)
+
+
+@pytest.mark.parametrize(
+    ("override", "operation", "named"),
+    [
+        (asking(), None, "outcome, delay_ms or callback"),
+        (asking(response_code="402", status=Status.FAILED), None, "outcome.status"),
+        (asking(response_code="015", delay_ms=1), None, "delay_ms"),
+        (asking(response_code="500", callback=Manner(drop=True)), None, "callback"),
+        (asking(status=Status.FAILED), Operation.SMS, "match.operation is sms"),
+        (asking(delay_ms=1), Operation.STATUS, "match.operation is status"),
+        (asking(callback=Manner(drop=True)), Operation.BALANCE, "match.operation is balance"),
+        (asking(response_code="000"), Operation.COLLECT, "accepted with 202"),
+        (asking(response_code="202"), Operation.CARD, "accepted with 000"),
+        (asking(response_code="370"), Operation.SMS_HISTORY, "accepted with 393"),
+        (asking(callback=Manner(drop=True, duplicate=2)), None, "callback.duplicate"),
+        (asking(callback=Manner(drop=True, delay_ms=2)), None, "callback.delay_ms"),
+        (asking(callback=Manner(drop=True, reorder=True)), None, "callback.reorder"),
+        (asking(callback=Manner(reorder=True, delay_ms=2)), None, "callback.delay_ms"),
+        (asking(callback=Manner(reorder=True, before_response=True)), None, "callback.reorder"),
+        (asking(callback=Manner(before_response=True), delay_ms=1), None, "delay_ms"),
+        (
+            asking(callback=Manner(before_response=True), status=Status.PENDING),
+            None,
+            "outcome.status 002",
+        ),
+    ],
+)
+def test_what_cannot_be_had(override: Override, operation: Operation | None, named: str) -> None:
+    assert named in (contradiction(override, operation) or "")
+
+
+@pytest.mark.parametrize(
+    ("override", "operation"),
+    [
+        (asking(status=Status.FAILED), None),
+        (asking(status=Status.FAILED, response_code="202"), Operation.COLLECT),
+        (asking(status=Status.FAILED, response_code="000"), Operation.CARD),
+        (asking(response_code="015"), None),
+        (asking(response_code="370"), None),
+        (asking(response_code="370"), Operation.SMS),
+        (asking(response_code="000"), Operation.STATUS),
+        (asking(delay_ms=5, callback=Manner(duplicate=2, delay_ms=5)), Operation.BILL),
+        (asking(callback=Manner(before_response=True, duplicate=2, bad_signature=True)), None),
+        (asking(callback=Manner(reorder=True, duplicate=2, profile=Profile.FLAT)), None),
+        (asking(status=Status.PENDING, callback=Manner(drop=True)), None),
+    ],
+)
+def test_what_can(override: Override, operation: Operation | None) -> None:
+    assert contradiction(override, operation) is None
+
+
+class TestCallbacks:
+    @pytest.mark.parametrize(
+        ("manner", "kind", "after"),
+        [
+            (Manner(), JobKind.DELIVER, timedelta()),
+            (Manner(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
+            (Manner(reorder=True), JobKind.LET_GO, HOLD),
+        ],
+    )
+    def test_when_it_leaves(self, manner: Manner, kind: JobKind, after: timedelta) -> None:
+        departure = manner.departure(callback(), NOW)
+
+        assert departure is not None
+        assert departure == (NOW + after, kind, 55, "C1", 0)
+
+    def test_a_dropped_one_does_not(self) -> None:
+        assert Manner(drop=True).departure(callback(), NOW) is None
+
+    def test_it_says_why_it_behaves_so(self) -> None:
+        dropped = Override("O1", Status.FAILED, callback=Manner(drop=True)).marked(callback())
+        held = Override("O1", callback=Manner(reorder=True, duplicate=2)).marked(callback())
+
+        assert (dropped.state, dropped.held) == (Delivery.DROPPED, False)
+        assert dropped.note == "override O1 asks for status 001, callback drop"
+        assert (held.state, held.held) == (Delivery.PENDING, True)
+        assert held.note == "override O1 asks for callback duplicate 2, callback reorder"
+
+    def test_one_that_behaves_needs_no_word(self) -> None:
+        assert Override("O1", Status.FAILED).marked(callback()) == callback()

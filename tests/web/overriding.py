@@ -1,0 +1,56 @@
+"""What overrides are tried on: requests to every operation, and what the list says of them."""
+
+import json
+from typing import Any
+
+from tests.conftest import Sandbox, Seen
+from tests.web.control_api import ask
+
+PAYMENTS = ["collect", "card", "deposit", "payout", "bill", "airtime"]
+# What refuses each of them by its value.
+REFUSED: dict[str, dict[str, Any]] = {
+    "collect": {"customer_number": "0540010000"},
+    "card": {"customer_number": "4000000000000002"},
+    "deposit": {"customer_number": "0244000009"},
+    "payout": {"amount": 20000},
+    "bill": {"account_number": "0244000001"},
+    "airtime": {"amount": 10000.01},
+}
+OTHERS = ["status", "balance", "sms", "bulk-sms", "sms-history", "sms-balance"]
+
+
+async def pay(sandbox: Sandbox, operation: str = "collect", **fields: Any) -> Seen:
+    answer: Seen = await getattr(sandbox, operation)(**fields)
+    return answer
+
+
+async def query(sandbox: Sandbox, operation: str) -> Seen:
+    """A good request to one of the other operations."""
+    match operation:
+        case "status" | "balance" | "sms":
+            answer: Seen = await getattr(sandbox, operation)()
+            return answer
+        case "bulk-sms":
+            return await sandbox.bulk("0244000001")
+        case "sms-history":
+            return await sandbox.history()
+        case _:
+            return await sandbox.post("/sms/balance", {"service_id": 55})
+
+
+async def listed(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
+    answer = await ask(sandbox, "GET", f"/_sandbox/overrides{query}")
+    found: list[dict[str, Any]] = answer.body["overrides"]
+    return found
+
+
+async def counts(sandbox: Sandbox) -> list[tuple[int, int]]:
+    return [(each["seen"], each["used"]) for each in await listed(sandbox)]
+
+
+async def override(sandbox: Sandbox, **body: Any) -> dict[str, Any]:
+    """Add an override for service 55, unless `match` says otherwise."""
+    body = {"match": {"service_id": 55}, **body}
+    answer = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(body).encode())
+    assert answer.status == 201, answer.body
+    return answer.body

@@ -1,0 +1,107 @@
+"""What rules can see of a request, whatever else is wrong with it."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.domain.rules import Asked, Match
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.web.asked import asked_of
+from tests.web.operations import OPERATIONS
+
+COLLECTION = OPERATIONS["collection"].body
+
+
+FIELDS = (
+    *("service_id", "transaction_id", "customer_number", "account_number", "recipients", "nw"),
+    *("amount", "trans_type", "payment_option"),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def asked(body: object, operation: Operation | None = None) -> Asked:
+    return asked_of(json.dumps(body).encode(), operation)
+
+
+def test_all_of_a_payment() -> None:
+    assert asked(COLLECTION) == Asked(
+        55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.5")
+    )
+
+
+def test_all_recipients_of_a_bulk_and_the_account_of_a_bill() -> None:
+    bulk, bill = OPERATIONS["bulk"].body, OPERATIONS["bill"].body
+
+    assert asked(bulk, Operation.BULK_SMS).parties == ("0244000001", "233200000002")
+    assert asked(bill, Operation.BILL).parties == ("200000000001",)
+
+
+@pytest.mark.parametrize(
+    ("trans_type", "option", "operation"),
+    [
+        ("CTM", "MOM", "collect"),
+        ("CTM", "CRD", "card"),
+        ("CTM", "CRM", "card"),
+        ("DTTW", "MOM", "deposit"),
+        ("MTC", "MOM", "payout"),
+        ("MTC", "BNK", "payout"),
+        ("MTC", "CRD", "payout"),
+        ("DTTW", None, "deposit"),
+        ("MTC", None, "payout"),
+        ("CTM", None, None),
+        ("CTM", "BNK", None),
+        ("XYZ", "MOM", None),
+        (None, None, None),
+        (["CTM"], {"MOM": 1}, None),
+    ],
+)
+def test_which_operation_of_make_payment(
+    trans_type: object, option: object, operation: str | None
+) -> None:
+    given = {"trans_type": trans_type, "payment_option": option}
+
+    assert asked(given).operation == operation
+
+
+@pytest.mark.parametrize("field", ["service_id", "transaction_id", "nw", "amount"])
+@pytest.mark.parametrize("value", [None, True, [], {}, "\x00", -1.5, float("inf")])
+def test_a_field_that_is_wrong_says_nothing_and_the_others_go_on(field: str, value: object) -> None:
+    seen = asked({**COLLECTION, field: value})
+
+    assert getattr(seen, field) == (Decimal("-1.5") if (field, value) == ("amount", -1.5) else None)
+    assert seen.parties == ("0244000001",)
+
+
+@pytest.mark.parametrize("service_id", [0, -1, 2**63, 55.0, "55"])
+def test_what_is_no_id_of_a_service(service_id: object) -> None:
+    assert asked({"service_id": service_id}).service_id is None
+
+
+@pytest.mark.parametrize(
+    "parties", [{"customer_number": 244000001}, {"recipients": "0244000001"}, {"recipients": [1]}]
+)
+def test_what_names_nobody(parties: dict[str, Any]) -> None:
+    assert asked(parties).parties == ()
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"\xff", b"[]", b"null", b'"x"', b"[" * 10_000, b'{"nw": "\\ud800"}']
+)
+def test_what_is_no_object_has_the_operation_of_its_path(raw: bytes) -> None:
+    assert asked_of(raw, Operation.SMS) == Asked(operation=Operation.SMS)
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON) | JSON)
+def test_whatever_it_says_it_can_be_compared_with_a_rule(body: object) -> None:
+    seen = asked(body)
+
+    assert seen.service_id is None or 0 < seen.service_id < 2**63
+    for bound in (Decimal(0), Decimal("0.1")):
+        Match(customer_number="0244000001", amount_from=bound, amount_to=bound).admits(seen)

@@ -1,0 +1,395 @@
+"""Callbacks that misbehave because an override asks for it."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.domain.callbacks import Callback, Delivery, sign
+from sandbox_sim.gateway import overrides
+from sandbox_sim.gateway.ports import StoreError
+from tests import postgres
+from tests.conftest import Sandbox, StartSandbox
+from tests.sqlite_files import killed
+from tests.web.conftest import Receiver, kept_callback, kept_callbacks
+from tests.web.control_api import ask
+from tests.web.hosted_page import status
+from tests.web.overriding import override
+from tests.web.test_callbacks import BODIES, profile_of
+
+pytestmark = [pytest.mark.decision("D31")]
+
+SECRET = "sandbox_secret"
+DEAD = "http://127.0.0.1:9/nobody"
+
+
+def refs(receiver: Receiver) -> list[str]:
+    """Whose callbacks came, in order."""
+    return [delivery.body["trans_ref"] for delivery in receiver.deliveries]
+
+
+async def misbehaving(sandbox: Sandbox, **callback: Any) -> str:
+    """An override of the next payment's callback; its id."""
+    return str((await override(sandbox, callback=callback, times=1))["id"])
+
+
+class TestDropped:
+    async def test_it_is_composed_and_not_sent(self, sandbox: Sandbox, receiver: Receiver) -> None:
+        made = await misbehaving(sandbox, drop=True)
+        await sandbox.collect(callback_url=receiver.url)
+
+        await sandbox.advance(hours=1)
+
+        assert receiver.deliveries == []
+        (shown,) = (await ask(sandbox, "GET", "/_sandbox/callbacks?state=dropped")).body[
+            "callbacks"
+        ]
+        assert shown["body"]["trans_status"] == "000/SUCCESS"
+        assert shown["note"] == f"override {made} asks for callback drop"
+        assert shown["attempts"] == []
+
+    @pytest.mark.decision("D30")
+    async def test_it_can_be_sent_after_all(self, sandbox: Sandbox, receiver: Receiver) -> None:
+        await misbehaving(sandbox, drop=True)
+        receiver.answer_in_turn(500, 200)
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+        callback = await kept_callback(sandbox)
+
+        await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback.id}/resend")
+        await sandbox.advance(minutes=5)
+
+        assert [each.raw for each in receiver.deliveries] == [callback.body.encode()] * 2
+        assert (await kept_callback(sandbox)).state is Delivery.DELIVERED
+
+
+class TestDuplicated:
+    @pytest.mark.decision("D18", "D29")
+    async def test_each_delivery_has_the_same_body_and_signature(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, duplicate=3)
+        await sandbox.collect(callback_url=receiver.url)
+
+        await sandbox.advance(seconds=1)
+
+        first, *others = receiver.deliveries
+        assert len(others) == 2
+        assert {each.raw for each in others} == {first.raw}
+        assert {each.signature for each in others} == {first.signature} == {sign(first.raw, SECRET)}
+
+    @pytest.mark.decision("D30")
+    async def test_each_is_tried_by_itself(self, sandbox: Sandbox, receiver: Receiver) -> None:
+        await misbehaving(sandbox, duplicate=2)
+        receiver.answer_in_turn(500, 200, 200)
+        await sandbox.collect(callback_url=receiver.url)
+
+        await sandbox.advance(minutes=6)
+
+        tried = [[each.status_code for each in c.attempts] for c in await kept_callbacks(sandbox)]
+        assert sorted(tried) == [[200], [500, 200]]
+
+
+class TestLate:
+    async def test_it_leaves_so_much_later_than_the_status(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, delay_ms=90_000)
+        await sandbox.collect(callback_url=receiver.url)
+
+        await sandbox.advance(seconds=90)
+        assert await status(sandbox) == "000"
+        assert receiver.deliveries == []
+
+        await sandbox.advance(seconds=1)
+        assert refs(receiver) == ["T1"]
+
+
+class TestOutOfOrder:
+    async def test_a_later_one_arrives_first(self, sandbox: Sandbox, receiver: Receiver) -> None:
+        await misbehaving(sandbox, reorder=True)
+        for transaction_id in "T1", "T2", "T3":
+            await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
+            await sandbox.advance(seconds=2)
+
+        assert refs(receiver) == ["T2", "T1", "T3"]
+
+    async def test_even_if_both_are_settled_at_once(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, reorder=True)
+        for transaction_id in "T1", "T2":
+            await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
+
+        await sandbox.advance(seconds=1)
+
+        assert refs(receiver) == ["T2", "T1"]
+
+    async def test_one_that_came_before_does_not_overtake_it(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await sandbox.collect(callback_url=receiver.url)
+        await misbehaving(sandbox, reorder=True)
+        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
+
+        await sandbox.advance(seconds=60)
+        assert refs(receiver) == ["T1"]
+        await sandbox.advance(seconds=1)
+        assert refs(receiver) == ["T1", "T2"]
+
+    async def test_an_attempt_is_enough_even_one_that_fails(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, reorder=True)
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.collect(transaction_id="T2", callback_url=DEAD)
+
+        await sandbox.advance(seconds=1)
+
+        assert refs(receiver) == ["T1"]
+
+    async def test_another_service_does_not_overtake_it(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, reorder=True)
+        for service_id in 55, 56:
+            await sandbox.collect(service_id=service_id, callback_url=receiver.url)
+
+        await sandbox.advance(seconds=1)
+
+        assert len(receiver.deliveries) == 1
+        assert (await kept_callback(sandbox)).attempts == ()
+
+    async def test_nothing_is_waited_for_longer_than_a_minute(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, reorder=True, duplicate=2)
+        await sandbox.collect(callback_url=receiver.url)
+
+        await sandbox.advance(seconds=60)
+        assert receiver.deliveries == []
+        await sandbox.advance(seconds=1)
+
+        assert refs(receiver) == ["T1", "T1"]
+        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
+        await sandbox.advance(hours=1)
+        assert refs(receiver) == ["T1", "T1", "T2"]
+
+    async def test_one_that_is_resent_is_not_held_any_more(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, reorder=True)
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+
+        callback = await kept_callback(sandbox)
+        await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback.id}/resend")
+        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
+        await sandbox.advance(hours=1)
+
+        assert refs(receiver) == ["T1", "T2"]
+
+    @pytest.mark.parametrize("store", ["sqlite", "postgres"])
+    async def test_a_restart_changes_nothing(
+        self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path, store: str
+    ) -> None:
+        path = tmp_path / "state.sqlite3"
+        address = postgres.empty_database() if store == "postgres" else f"sqlite:{path}"
+        sandbox = await start_sandbox(store=address)
+        await misbehaving(sandbox, reorder=True)
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+
+        if store == "sqlite":
+            address = f"sqlite:{killed(path, tmp_path / 'after the kill')}"
+        else:
+            await sandbox.stop()
+        again = await start_sandbox(store=address)
+        await again.collect(transaction_id="T2", callback_url=receiver.url)
+        await again.advance(seconds=1)
+
+        assert refs(receiver) == ["T2", "T1"]
+
+
+class TestTheSignature:
+    @pytest.mark.spec("delivery.1")
+    @pytest.mark.decision("D29")
+    @pytest.mark.parametrize("signed", [True, False])
+    async def test_a_wrong_one_is_well_formed(
+        self, start_sandbox: StartSandbox, receiver: Receiver, signed: bool
+    ) -> None:
+        sandbox = await start_sandbox(sign_callbacks=signed)
+        await misbehaving(sandbox, bad_signature=True)
+        for url in receiver.url, sandbox.inbox_url("orders"):
+            await sandbox.collect(callback_url=url)
+            await sandbox.advance(seconds=1)
+            await misbehaving(sandbox, bad_signature=True)
+
+        signature = receiver.delivery.signature
+        assert signature is not None
+        assert signature != sign(receiver.delivery.raw, SECRET)
+        assert len(bytes.fromhex(signature)) == 32
+        assert [message["signature"] for message in await sandbox.inbox()] == ["invalid"]
+
+
+@pytest.mark.decision("D27")
+@pytest.mark.parametrize("profile", BODIES)
+async def test_another_body_than_the_settings_say(sandbox: Sandbox, profile: str) -> None:
+    await misbehaving(sandbox, profile=profile)
+    await sandbox.collect(callback_url=f"{sandbox.inbox_url('orders')}?to=/wc-api/pay")
+
+    await sandbox.advance(seconds=1)
+
+    assert profile_of(await sandbox.callback()) == profile
+
+
+class TestBeforeTheAnswer:
+    @pytest.mark.spec("states.transactions")
+    @pytest.mark.decision("D16")
+    @pytest.mark.parametrize(
+        "operation", ["collect", "card", "deposit", "payout", "bill", "airtime"]
+    )
+    @pytest.mark.parametrize("code", ["000", "001", "003"])
+    async def test_the_transaction_is_decided_and_told_by_then(
+        self, sandbox: Sandbox, receiver: Receiver, operation: str, code: str
+    ) -> None:
+        await override(sandbox, outcome={"status": code}, callback={"before_response": True})
+        answered = asyncio.Event()
+        seen: list[tuple[bool, str]] = []
+
+        async def look(_request: web.Request) -> web.StreamResponse:
+            seen.append((answered.is_set(), await status(sandbox)))
+            return web.Response()
+
+        receiver.answer = look
+        answer = await getattr(sandbox, operation)(callback_url=receiver.url)
+        answered.set()
+
+        assert answer.code == ("000" if operation == "card" else "202")
+        assert seen == [(False, code)]
+        await sandbox.advance(minutes=1)
+        assert len(receiver.deliveries) == 1
+
+    @pytest.mark.decision("D16")
+    async def test_a_card_page_that_never_pays_by_itself_is_paid_then(
+        self, start_sandbox: StartSandbox, receiver: Receiver
+    ) -> None:
+        sandbox = await start_sandbox(card_auto_complete_ms=0)
+        await misbehaving(sandbox, before_response=True)
+
+        await sandbox.card(callback_url=receiver.url)
+
+        assert refs(receiver) == ["T1"]
+        assert await status(sandbox) == "000"
+
+    @pytest.mark.decision("D16")
+    async def test_a_receiver_that_waits_for_the_answer_gets_it(
+        self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It may be one thread with the caller, and then answers only when it is answered."""
+        monkeypatch.setattr(overrides, "PATIENCE_S", 0.05)
+        await misbehaving(sandbox, before_response=True)
+        go_on = receiver.hang()
+
+        assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
+        assert (await kept_callback(sandbox)).attempts == ()
+
+        go_on.set()
+        await sandbox.advance(seconds=0)
+        assert (await kept_callback(sandbox)).state is Delivery.DELIVERED
+
+    @pytest.mark.decision("D30")
+    async def test_one_that_is_not_taken_is_tried_again_later(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await misbehaving(sandbox, before_response=True)
+        receiver.answer_in_turn(500, 200)
+
+        assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
+        assert len(receiver.deliveries) == 1
+        await sandbox.advance(minutes=5)
+
+        assert len(receiver.deliveries) == 2
+
+    async def test_a_store_that_goes_away_meanwhile_takes_no_accepted_payment_back(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await misbehaving(sandbox, before_response=True)
+        unit: Any = type(sandbox.gateway.store._unit)  # type: ignore[attr-defined]
+
+        async def away(_unit: object, _listing: object) -> None:
+            raise StoreError("away")
+
+        monkeypatch.setattr(unit, "list_callbacks", away)
+
+        assert (await sandbox.collect()).code == "202"
+
+    async def test_it_comes_from_any_store(
+        self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path
+    ) -> None:
+        for store in f"sqlite:{tmp_path / 'state.sqlite3'}", postgres.empty_database():
+            sandbox = await start_sandbox(store=store)
+            await misbehaving(sandbox, before_response=True, duplicate=2)
+            receiver.deliveries.clear()
+
+            await sandbox.collect(callback_url=receiver.url)
+
+            assert "T1" in refs(receiver)
+
+
+async def test_they_go_together(sandbox: Sandbox, receiver: Receiver) -> None:
+    await override(
+        sandbox,
+        outcome={"status": "001"},
+        delay_ms=5000,
+        callback={"duplicate": 2, "delay_ms": 1000, "bad_signature": True, "profile": "event"},
+    )
+    await sandbox.collect(callback_url=receiver.url)
+
+    await sandbox.advance(seconds=6)
+    assert await status(sandbox) == "001"
+    assert receiver.deliveries == []
+    await sandbox.advance(seconds=1)
+
+    first, second = receiver.deliveries
+    assert first.raw == second.raw
+    assert first.body["event_type"] == "payment_failure"
+    assert first.signature != sign(first.raw, SECRET)
+
+
+async def test_what_is_decided_by_hand_is_told_in_the_same_manner(sandbox: Sandbox) -> None:
+    await override(sandbox, outcome={"status": "002"}, callback={"duplicate": 2})
+    await sandbox.collect()
+
+    await ask(sandbox, "POST", "/_sandbox/transactions/55/T1/settle", b'{"status": "003"}')
+    await sandbox.advance(seconds=0)
+
+    told = [message["json"]["trans_status"] for message in await sandbox.inbox()]
+    assert told == ["003/CANCELLED"] * 2
+
+
+async def test_a_reset_takes_what_is_held_back_with_it(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    await misbehaving(sandbox, reorder=True)
+    await sandbox.collect(callback_url=receiver.url)
+    await sandbox.advance(seconds=1)
+
+    await ask(sandbox, "POST", "/_sandbox/reset", b'{"service_id": 55}')
+    await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
+    await sandbox.advance(hours=1)
+
+    assert refs(receiver) == ["T2"]
+
+
+async def test_a_callback_without_an_override_has_no_note(sandbox: Sandbox) -> None:
+    await override(sandbox, outcome={"status": "003"}, times=1)
+    for transaction_id in "T1", "T2":
+        await sandbox.collect(transaction_id=transaction_id)
+    await sandbox.advance(seconds=1)
+
+    kept: Sequence[Callback] = await kept_callbacks(sandbox)
+    assert [callback.note for callback in kept] == [None, None]

@@ -1,0 +1,120 @@
+"""What is posted to add an override: bad input is named, and what is taken is shown as given."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox
+from tests.web.control_api import ask, assert_error
+from tests.web.overriding import listed, override
+from tests.web.wire import CODES
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("body", "named"),
+        [
+            ({}, "outcome, delay_ms or callback"),
+            ({"outcome": {}}, "must ask for something"),
+            ({"delay_ms": 0, "callback": {"drop": False}}, "must ask for something"),
+            ({"outcome": {"status": "004"}}, "outcome.status must be one of 000, 001, 002, 003"),
+            ({"outcome": {"status": 3}}, "outcome.status"),
+            (
+                {"outcome": {"response_code": "999"}},
+                "outcome.response_code must be one of 000, 202",
+            ),
+            ({"outcome": {"code": "ok"}}, "outcome.code must be one of 000, 202"),
+            ({"outcome": {"code": "402", "response_code": "402"}}, "outcome.code"),
+            ({"outcome": {"codes": "402"}}, "'outcome.codes' is unknown"),
+            ({"outcome": "003"}, "outcome must be an object"),
+            ({"outcome": None}, "outcome"),
+            ({"outcome": {"status": "001", "code": "402"}}, "outcome.status"),
+            ({"delay_ms": -1}, "delay_ms must be an integer of milliseconds from 0 to 86400000"),
+            ({"delay_ms": 86_400_001}, "delay_ms"),
+            ({"delay_ms": 1.5}, "delay_ms"),
+            ({"delay_ms": "5"}, "delay_ms"),
+            ({"callback": True}, "callback must be an object"),
+            ({"callback": {"drop": 1}}, "callback.drop must be true or false"),
+            ({"callback": {"duplicate": 1}}, "callback.duplicate must be an integer from 2 to 10"),
+            ({"callback": {"duplicate": 11}}, "callback.duplicate"),
+            ({"callback": {"duplicate": True}}, "callback.duplicate"),
+            ({"callback": {"delay_ms": 10**30}}, "callback.delay_ms"),
+            ({"callback": {"profile": "xml"}}, "callback.profile must be one of trans, trans_bare"),
+            ({"callback": {"slow": True}}, "'callback.slow' is unknown"),
+            ({"callback": {"drop": True, "reorder": True}}, "callback.drop and callback.reorder"),
+            ({"outcome": {"status": "003"}, "times": 0}, "times"),
+            ({"outcome": {"status": "003"}, "match": {"operation": "pay"}}, "match.operation"),
+            ({"outcome": {"status": "003"}, "match": {"service": 55}}, "'match.service'"),
+            (
+                {"outcome": {"status": "003"}, "match": {"operation": "sms"}},
+                "match.operation is sms",
+            ),
+            (
+                {"outcome": {"code": "370"}, "match": {"operation": "collect"}},
+                "outcome.response_code 370",
+            ),
+            ({"outcome": {"status": "003"}, "match": {"amount": -1}}, "match.amount must be a nu"),
+            ({"outcome": {"status": "003"}, "match": {"amount": float("nan")}}, "match.amount"),
+            ({"outcome": {"status": "003"}, "match": {"amount": {"min": 0}}}, "match.amount"),
+            (
+                {"delay_ms": 5, "match": {"amount": {"min": 2, "max": 1}}},
+                "match.amount.min is above",
+            ),
+            ({"outcome": {"status": "003"}, "often": 2}, "'often' is unknown"),
+        ],
+    )
+    async def test_the_field_is_named_and_what_to_send(
+        self, sandbox: Sandbox, body: dict[str, Any], named: str
+    ) -> None:
+        answer = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(body).encode())
+
+        assert_error(answer, 400, named)
+        assert await listed(sandbox) == []
+
+    async def test_an_unknown_code_is_told_all_that_there_are(self, sandbox: Sandbox) -> None:
+        body = b'{"outcome": {"response_code": "999"}}'
+        answer = await ask(sandbox, "POST", "/_sandbox/overrides", body)
+
+        assert_error(answer, 400, *CODES)
+
+    @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b'"003"', b"\xff"])
+    async def test_what_is_no_object(self, sandbox: Sandbox, body: bytes) -> None:
+        assert_error(await ask(sandbox, "POST", "/_sandbox/overrides", body), 400, "the body")
+
+
+class TestTheList:
+    async def test_an_override_is_shown_as_it_was_given(self, sandbox: Sandbox) -> None:
+        given = {
+            "match": {"service_id": 55, "operation": "collect", "amount": {"min": 1.0, "max": 2.5}},
+            "outcome": {"status": "003"},
+            "delay_ms": 500,
+            "callback": {"duplicate": 2, "bad_signature": True, "profile": "flat"},
+            "times": 3,
+        }
+        made = await override(sandbox, **given)
+
+        assert {name: made[name] for name in given} == given
+        assert (made["seen"], made["used"]) == (0, 0)
+        assert made["created_at"] == "2026-01-01T09:00:00.000Z"
+        assert await listed(sandbox) == [made]
+
+    async def test_they_are_taken_out_one_by_one_or_together(self, sandbox: Sandbox) -> None:
+        ids = [(await override(sandbox, outcome={"status": "003"}))["id"] for _ in range(3)]
+        assert [each["id"] for each in await listed(sandbox)] == ids[::-1]
+
+        one = await ask(sandbox, "DELETE", f"/_sandbox/overrides/{ids[0]}")
+        gone = await ask(sandbox, "DELETE", f"/_sandbox/overrides/{ids[0]}")
+        rest = await ask(sandbox, "DELETE", "/_sandbox/overrides")
+
+        assert_error(gone, 404, ids[0])
+        assert (one.body, rest.body) == ({"deleted": 1}, {"deleted": 2})
+        assert (await sandbox.collect()).rule == "sandbox.3"
+
+    async def test_a_card_number_in_a_match_is_shown_masked(self, sandbox: Sandbox) -> None:
+        number = "4111111111111111"
+        await override(sandbox, match={"customer_number": number}, outcome={"status": "003"})
+
+        (shown,) = await listed(sandbox)
+        assert shown["match"] == {"customer_number": "411111******1111"}
+        assert (await sandbox.card()).rule == "override"
