@@ -62,12 +62,12 @@ def pytest_runtest_makereport(
 
 
 def _gateways(item: pytest.Item) -> Iterator["SandboxGateway"]:
-    """Those that came to a test as fixtures, each once, and still run."""
+    """Those that a test has as fixtures, or as attributes of its class; each once, if it runs."""
     testing = sys.modules.get("sandbox_sim.testing")
-    if testing is not None:
-        found = dict.fromkeys(
-            value
-            for value in getattr(item, "funcargs", {}).values()
-            if isinstance(value, testing.SandboxGateway)
-        )
-        yield from (gateway for gateway in found if gateway.is_running)
+    if testing is None:
+        return
+    instance = getattr(item, "instance", None)
+    attributes = {**vars(type(instance)), **getattr(instance, "__dict__", {})}
+    values = [*getattr(item, "funcargs", {}).values(), *attributes.values()]
+    found = dict.fromkeys(each for each in values if isinstance(each, testing.SandboxGateway))
+    yield from (gateway for gateway in found if gateway.is_running)

@@ -136,6 +136,30 @@ def test_a_fixture_that_fails_says_it_too(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*RuntimeError: the shop is shut", "*collect T1: 202, *"])
 
 
+def test_a_failed_unittest_says_it_too(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import unittest
+        from payments import pay
+        from sandbox_sim import SandboxGateway
+
+        class PaymentTest(unittest.TestCase):
+            @classmethod
+            def setUpClass(cls):
+                cls.gateway = cls.enterClassContext(SandboxGateway())
+
+            def test_payment(self):
+                pay(self.gateway)
+                self.gateway.callbacks.expect_one()
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*- sandbox gateway -*", "*collect T1: 202, *"])
+
+
 def test_a_test_that_passes_or_has_no_gateway_says_nothing(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -194,7 +194,8 @@ class SandboxGateway:
 
         latency: `{"fixed_ms": 200}`, `{"uniform_ms": [50, 300]}` or
         `{"lognormal_ms": {"median": 90, "sigma": 0.4}}`, in real time. status: the HTTP status 429,
-        500, 502 or 503. The others are `True`. probability, every, times: which of the requests
+        500, 502 or 503; retry_after_s goes with 429. The others are `True`, and processed=False
+        with them is a request that never arrived. probability, every, times: which of the requests
         that the rest names, as for `override`. `ValueError` says what the gateway does not know.
         """
         fault = _given(

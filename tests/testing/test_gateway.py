@@ -245,6 +245,14 @@ class TestAFreshStart:
         assert len(ids) == 100
         assert not any(number % 10 == 9 for number in ids)
 
+    def test_stops_a_clock_that_was_let_go(self, gateway: SandboxGateway) -> None:
+        requests.post(f"{gateway.url}/_sandbox/clock/resume", timeout=5).raise_for_status()
+
+        gateway.renew()
+
+        clock = requests.get(f"{gateway.url}/_sandbox/clock", timeout=5).json()
+        assert (clock["now"], clock["frozen"]) == ("2026-01-01T09:00:00.000Z", True)
+
     def test_a_receiver_that_hung_is_nothing_to_the_next_test(
         self, gateway: SandboxGateway, hanging: str
     ) -> None:

@@ -24,7 +24,7 @@ class MemoryJobs(MemoryState):
 
     async def add_job(self, job: Job) -> None:
         self._service(job.service_id)
-        entry = (job.due_at, next(self._numbers), job.kind, job.service_id, job.subject)
+        entry = (job.due_at, next(self._job_numbers), job.kind, job.service_id, job.subject)
         heapq.heappush(self._heap, entry)
         if self.added is None or job.due_at < self.added:
             self.added = job.due_at

@@ -32,7 +32,7 @@ PlacedEntry = tuple[int, Entry]
 class Service:
     """Everything that belongs to one `service_id`.
 
-    since: when it began, as a number; a job with a smaller one is of a service that was reset.
+    since: when it began, as the number of a job; smaller ones are of before it was reset.
     """
 
     since: int
@@ -62,6 +62,7 @@ class MemoryState(Undo):
         self.announced: tuple[Topic, ...] = ()
         self._clock = clock
         self._numbers = itertools.count(1)
+        self._job_numbers = itertools.count(1)
         self._clock_state: ClockState | None = None
         self._begin_anew()
 
@@ -82,7 +83,7 @@ class MemoryState(Undo):
     def _service(self, service_id: int) -> Service:
         service = self._services.get(service_id)
         if service is None:
-            service = Service(next(self._numbers), StatusCache(self._clock))
+            service = Service(next(self._job_numbers), StatusCache(self._clock))
             self._services[service_id] = service
         return service
 
