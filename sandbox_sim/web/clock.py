@@ -8,6 +8,7 @@ from pydantic import Field
 
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.gateway.clock import shown
 from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.control_api import Guard, Input, Routes, body_of
@@ -42,20 +43,17 @@ class ClockFace:
 
     async def show(self, _request: web.Request) -> web.Response:
         """Gateway time, and how many seconds it was moved away from the machine's."""
-        return web.json_response(self._shown())
+        return web.json_response(shown(self._clock))
 
     async def advance(self, request: web.Request) -> web.Response:
         """Move time on; answers when all that fell due on the way is done, callbacks included."""
         by = timedelta(seconds=(await body_of(request, Advance)).seconds)
         async with self._one_at_a_time:
             ran = await self._jobs.advance(by)
-        return web.json_response({**self._shown(), "ran": [_shown(job) for job in ran]})
-
-    def _shown(self) -> dict[str, object]:
-        return {"now": iso(self._clock.now()), "shift_s": self._clock.shift.total_seconds()}
+        return web.json_response({**shown(self._clock), "ran": [_job(job) for job in ran]})
 
 
-def _shown(job: Job) -> dict[str, object]:
+def _job(job: Job) -> dict[str, object]:
     """A job that ran: `subject` is the id of the transaction, callback, page or send."""
     return {
         "due_at": iso(job.due_at),
