@@ -24,6 +24,7 @@ from sandbox_sim.domain.ratelimit import RateLimit
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
+from sandbox_sim.gateway.feed import Feed
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.journal import Journal
@@ -34,6 +35,7 @@ from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.telling import TellingStore
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
@@ -41,6 +43,7 @@ from sandbox_sim.web.clock import ClockFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.events import EventsFace
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
 from sandbox_sim.web.operations import Operations
@@ -52,7 +55,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Everything, wired. `app` starts and stops the background tasks with itself."""
+    """Everything, wired. `app` starts and stops the background tasks with itself.
+
+    store: what is written to it directly is not told to the live feed.
+    """
 
     app: web.Application
     store: Store
@@ -77,6 +83,8 @@ def build(
         store, own_ids = _store(settings, clock, gate)
         ids = ids or own_ids
     ids = ids or RandomIds()
+    feed = Feed(clock, run=ids.token()[:8])
+    kept, store = store, TellingStore(store, feed, clock)
     http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
     accounts = Accounts(
@@ -139,6 +147,7 @@ def build(
     )
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     watch = Watch(store, clock)
+    events = EventsFace(feed, clock, guard)
     app = make_app(
         frontdoor,
         [
@@ -151,13 +160,15 @@ def build(
                 guard,
             ),
             CheckoutFace(pages, guard),
+            events,
         ],
         drain=deliveries.close,
         base_path=settings.base_path,
         max_body_bytes=settings.max_body_bytes,
     )
+    app.on_shutdown.append(events.end)
     app.cleanup_ctx.append(partial(_background, store, clock, journal, jobs, http_sender))
-    return Gateway(app, store, clock, jobs, deliveries)
+    return Gateway(app, kept, clock, jobs, deliveries)
 
 
 @contextlib.asynccontextmanager
