@@ -30,7 +30,7 @@ from sandbox_sim.gateway.jobs import Jobs
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.payments import Payments
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.settlement import Notices, Settlement
@@ -79,11 +79,12 @@ def build(
     settings = settings or Settings()
     clock = clock or SystemClock()
     gate = AnswerGate()
+    relay: Relay | None = None
     if store is None:
-        store, own_ids = _store(settings, clock, gate)
+        store, own_ids, relay = _store(settings, clock, gate)
         ids = ids or own_ids
     ids = ids or RandomIds()
-    feed = Feed(clock, run=ids.token()[:8])
+    feed = Feed(clock, ids.token()[:8], relay)
     kept, store = store, TellingStore(store, feed, clock)
     http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
@@ -202,12 +203,15 @@ def _schedule(settings: Settings) -> Schedule:
     )
 
 
-def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Ids]:
-    """The store that the setting names, and ids fit for it; what it needs is loaded only now."""
+def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Ids, Relay | None]:
+    """The store that the setting names; ids fit for it; and what leads to others that share it.
+
+    What it needs is loaded only now.
+    """
     if settings.store.startswith("sqlite:"):
         from sandbox_sim.adapters.stores.sqlite import SqliteStore  # noqa: PLC0415
 
-        return SqliteStore(settings.sqlite_path, clock, settings.durability), RandomIds()
+        return SqliteStore(settings.sqlite_path, clock, settings.durability), RandomIds(), None
     if is_postgres(settings.store):
         try:
             from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
@@ -215,8 +219,8 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
             needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
             raise StoreError(f"{masked(settings.store)}: {needed}") from None
         store = PostgresStore(settings.store, clock, gate)
-        return store, RandomIds(network_numbers=store.network_numbers)
-    return MemoryStore(clock), RandomIds()
+        return store, RandomIds(network_numbers=store.network_numbers), store.relay
+    return MemoryStore(clock), RandomIds(), None
 
 
 async def _background(

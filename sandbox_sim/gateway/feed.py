@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from sandbox_sim.domain.events import Event, EventType, Told, Wanted
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.gateway.ports import Clock, Relay
 
 # How many events are kept for those who come back, and how many may wait for one reader.
 KEPT_EVENTS: Final = 10_000
@@ -80,29 +80,41 @@ class Reader:
 class Feed:
     """Numbers events, keeps the newest, and tells the readers.
 
-    run: tells this run of the server from others. recording: whether anybody has listened yet;
-    before that nothing need be told, and afterwards everything is, because readers come back.
+    run: tells this run of the server from others. relay: leads to the other servers, if there
+    are any; what comes from there takes its place among what happened here.
     """
 
     def __init__(
         self,
         clock: Clock,
         run: str,
+        relay: Relay | None = None,
         *,
         kept: int = KEPT_EVENTS,
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        self.recording = False
         self._clock = clock
         self._run = run
+        self._relay = relay
+        self._recording = False
         self._count = 0
         self._kept: deque[Told] = deque(maxlen=kept)
         self._most_waiting = most_waiting
         self._readers: set[Reader] = set()
         self._closed = False
 
-    def publish(self, events: Iterable[Event]) -> None:
+    @property
+    def recording(self) -> bool:
+        """Whether to tell: from the first reader on, who may come back, here or elsewhere."""
+        return self._recording or (self._relay is not None and self._relay.wanted)
+
+    def publish(self, events: Sequence[Event]) -> None:
         """Tell of what happened at one go; never waits."""
+        if self._relay is not None and self._relay.wanted:
+            self._relay.tell(events)
+        self._publish_here(events)
+
+    def _publish_here(self, events: Iterable[Event]) -> None:
         for reader in [each for each in self._readers if each.is_behind]:
             log.warning("a reader of the events did not keep up and was hung up on")
             self._readers.discard(reader)
@@ -119,7 +131,7 @@ class Feed:
         self, wanted: Wanted, after: str | None, hang_up: Callable[[], None]
     ) -> Iterator[Reader]:
         """A reader, who hears what comes from now on, or what came after the event of this id."""
-        self.recording = True
+        self._record()
         missed = [] if after is None else self._since(after)
         reader = Reader(self._clock, wanted, missed, self._most_waiting, hang_up)
         self._readers.add(reader)
@@ -135,6 +147,11 @@ class Feed:
         self._closed = True
         for reader in self._readers:
             reader.end()
+
+    def _record(self) -> None:
+        if not self._recording and self._relay is not None:
+            self._relay.listen(self._publish_here)
+        self._recording = True
 
     def _since(self, after: str) -> Sequence[Told]:
         """What came after the event of this id; after a gap, if that is not all of it."""

@@ -1,12 +1,13 @@
 """The doors to the outside: time, identifiers, state, and the network that callbacks go over."""
 
-from asyncio import Event
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
+from sandbox_sim.domain.events import Event
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import Entry
@@ -45,7 +46,7 @@ class Clock(Protocol):
         """Make `now()` this moment; whoever waits for an earlier one wakes."""
         ...
 
-    async def wait_at_most(self, wake: Event, seconds: float) -> None:
+    async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
         """Return when `wake` is set or so much real time has passed."""
         ...
 
@@ -53,7 +54,7 @@ class Clock(Protocol):
         """Let real time pass."""
         ...
 
-    async def wait(self, wake: Event, until: datetime | None) -> None:
+    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
         """Return when `wake` is set or gateway time has reached `until`."""
         ...
 
@@ -268,6 +269,23 @@ class Store(Protocol):
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
+        ...
+
+
+class Relay(Protocol):
+    """How servers that share a store tell one another what happened, for the live feed."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether another server has readers."""
+        ...
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Let the others hear of what happened here; never waits."""
+        ...
+
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> None:
+        """We have readers: call `heard` with what happens elsewhere, from now on."""
         ...
 
 

@@ -98,7 +98,8 @@ class TellingStore:
             return await work(cast("Unit", _NotingUnit(unit, noted, self._events_of)))
 
         result = await self._store.run(noting)
-        self._feed.publish(noted)
+        if noted:
+            self._feed.publish(noted)
         return result
 
 

@@ -98,7 +98,7 @@ class TestComingBack:
     async def test_one_hears_what_was_missed(
         self, feed: Feed, listeners: Listeners, published: int, after: str, missed: list[str]
     ) -> None:
-        feed.publish(event() for _ in range(published))
+        feed.publish([event() for _ in range(published)])
 
         assert await ids(listeners.add(after=after)) == missed
 
@@ -106,7 +106,7 @@ class TestComingBack:
     async def test_or_that_it_is_not_all_of_it(
         self, feed: Feed, listeners: Listeners, after: str
     ) -> None:
-        feed.publish(event() for _ in range(7))
+        feed.publish([event() for _ in range(7)])
 
         gap, *rest = await heard(listeners.add(after=after))
 
@@ -115,7 +115,7 @@ class TestComingBack:
 
     async def test_much_comes_little_by_little(self, listeners: Listeners) -> None:
         listeners.feed = feed = Feed(VirtualClock(), "run", kept=120)
-        feed.publish(event() for _ in range(120))
+        feed.publish([event() for _ in range(120)])
         reader = listeners.add(after="run-0")
 
         assert [len(await heard(reader)) for _ in range(4)] == [50, 50, 20, 0]
@@ -139,7 +139,7 @@ class TestWhoDoesNotKeepUp:
     ) -> None:
         reader = listeners.add()
 
-        feed.publish(event() for _ in range(2 * MOST_WAITING))
+        feed.publish([event() for _ in range(2 * MOST_WAITING)])
 
         assert len(await heard(reader)) == 2 * MOST_WAITING
         feed.publish([event()])
@@ -148,7 +148,7 @@ class TestWhoDoesNotKeepUp:
     async def test_is_not_who_has_much_to_catch_up_with(
         self, feed: Feed, listeners: Listeners
     ) -> None:
-        feed.publish(event() for _ in range(KEPT))
+        feed.publish([event() for _ in range(KEPT)])
         reader = listeners.add(after="run-0")
 
         feed.publish([event()])

@@ -27,6 +27,7 @@ from sandbox_sim.adapters.stores.postgres_connection import (
     open_pool,
 )
 from sandbox_sim.adapters.stores.postgres_line import Line
+from sandbox_sim.adapters.stores.postgres_relay import PostgresRelay
 from sandbox_sim.adapters.stores.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres_url import masked
@@ -80,6 +81,7 @@ class PostgresStore:
             on_shift=self._on_shift,
             on_beat=self._on_beat,
         )
+        self.relay = PostgresRelay(self._line, clock, lease)
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
         self._shift = timedelta()
@@ -111,6 +113,7 @@ class PostgresStore:
         if not closing.done():
             closing.cancel()
             await asyncio.wait({closing}, timeout=_CLOSING_S)
+        self.relay.close()
         await self._line.close()
 
     def watch(self, notice: Callable[[], None]) -> None:
@@ -193,6 +196,7 @@ class PostgresStore:
             self._clock.move_to(self._clock.now() + (shift - self._clock.shift))
 
     def _on_beat(self) -> None:
+        self.relay.beat()
         if self._tidying is None or self._tidying.done():
             self._tidying = asyncio.create_task(self._tidy())
 

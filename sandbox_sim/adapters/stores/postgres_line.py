@@ -14,8 +14,10 @@ whoever moved it waits until the others say that they followed.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from sandbox_sim.adapters.stores.postgres_connection import BROKEN, Connection, in_words
@@ -34,6 +36,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
+_NOTIFY_EACH: Final = "SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word"
 # Only those that run out before the beat after the next, so most jobs are done without it.
 _EXTEND: Final = f"""
 UPDATE jobs SET lease_until = {NOW} + $2
@@ -94,6 +97,10 @@ class Line:
         self._followers: set[int] = set()
         self._all_followed = asyncio.Event()
         self._told: datetime | None = None
+        # What is said and heard on channels that others use, and whom to tell of a break.
+        self._words: deque[tuple[str, Sequence[str]]] = deque()
+        self._hears: Mapping[str, Callable[[str], None]] = {}
+        self._on_back: Callable[[], None] = _nothing
 
     async def open(self) -> None:
         """Listen from now on; raises what `connect` does."""
@@ -129,6 +136,21 @@ class Line:
             self._due = due_at
             self._wake.set()
 
+    def carry(
+        self, hears: Mapping[str, Callable[[str], None]], on_back: Callable[[], None]
+    ) -> None:
+        """Have the words that other servers say on these channels heard, once it is open.
+
+        on_back: called after a break, in which some may have been lost.
+        """
+        self._hears, self._on_back = hears, on_back
+
+    def say(self, channel: str, words: Sequence[str]) -> None:
+        """The others should hear these words on a channel; nobody does while the line is broken."""
+        if self.name:
+            self._words.append((channel, words))
+            self._wake.set()
+
     def let_go(self, number: int) -> None:
         """Anybody may claim this job of ours."""
         self._freed.append(number)
@@ -161,6 +183,7 @@ class Line:
         if self._connection is not None:
             self._connection.terminate()
         self.name, self._connection = 0, None
+        self._words.clear()
 
     async def _serve(self, connection: Connection) -> None:
         """Say what is to be said as it comes, and everything else at each beat, until it ends."""
@@ -182,6 +205,8 @@ class Line:
         if self._due is not None:
             self._told, self._due = self._due, None
             await connection.execute(_NOTIFY, JOBS, str(micros(self._told)))
+        for _ in range(len(self._words)):  # more may come all the time, and a beat is due
+            await connection.execute(_NOTIFY_EACH, *self._words.popleft())
 
     async def _free(self, connection: Connection, numbers: Sequence[int]) -> None:
         """Jobs of ours are anybody's from now on."""
@@ -209,6 +234,17 @@ class Line:
         elif sender != self.name:
             self._on_job(moment(words[0]))
 
+    def _pass_on(
+        self,
+        hear: Callable[[str], None],
+        _connection: object,
+        sender: int,
+        _channel: str,
+        payload: object,
+    ) -> None:
+        if sender != self.name:
+            hear(str(payload))
+
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
             await connection.execute(_EXTEND, list(self.claims), self._lease // _MICROSECOND)
@@ -228,6 +264,8 @@ class Line:
             connection.add_termination_listener(self._woken)
             for channel in (JOBS, CLOCK, FOLLOWED):
                 await connection.add_listener(channel, self._hear)
+            for channel, hear in self._hears.items():
+                await connection.add_listener(channel, partial(self._pass_on, hear))
         except BaseException:
             connection.terminate()
             raise
@@ -249,7 +287,12 @@ class Line:
             log.warning("Postgres is back")
             self._told = None
             self._on_shift(shift * _MICROSECOND)
+            self._on_back()
             return connection
 
     def _woken(self, _connection: object) -> None:
         self._wake.set()
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
