@@ -16,9 +16,9 @@ from sandbox_sim.gateway.ports import Clock, Relay
 
 # How many events are kept for those who come back, and how many may wait for one reader.
 KEPT_EVENTS: Final = 10_000
-MOST_WAITING: Final = 2_000
+MOST_WAITING: Final = 5_000
 # How many a reader takes at once; then others have their turn.
-_AT_ONCE: Final = 50
+_AT_ONCE: Final = 200
 
 log = logging.getLogger("sandbox_sim.events")
 
@@ -26,7 +26,7 @@ log = logging.getLogger("sandbox_sim.events")
 class Reader:
     """One who listens: a queue of what it wants to hear.
 
-    hang_up: ends its connection, in the middle of whatever is being sent.
+    hang_up: ends its connection if it does not take what was sent last.
     """
 
     def __init__(
@@ -43,7 +43,6 @@ class Reader:
         self._most_waiting = len(self._queue) + most_waiting
         self._hang_up = hang_up
         self._wake = asyncio.Event()
-        self._listens = False
         self._over = False
 
     @property
@@ -60,21 +59,18 @@ class Reader:
     async def take(self, timeout_s: float) -> Sequence[Told] | None:
         """The next events; none after so much real time, and None when it is over."""
         until = self._clock.monotonic() + timeout_s
-        self._listens = True
         while not (self._queue or self._over) and (left := until - self._clock.monotonic()) > 0:
             self._wake.clear()
             await self._clock.wait_at_most(self._wake, left)
-        self._listens = False
         if self._over:
             return None
         return [self._queue.popleft() for _ in range(min(len(self._queue), _AT_ONCE))]
 
     def end(self) -> None:
-        """No more of it, even if it is busy with what it took last."""
+        """No more of it, whatever it still has to take."""
         self._over = True
         self._wake.set()
-        if not self._listens:
-            self._hang_up()
+        self._hang_up()
 
 
 class Feed:

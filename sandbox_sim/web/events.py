@@ -75,7 +75,7 @@ class EventsFace:
         answer = web.StreamResponse(headers=_HEADERS)
 
         def hang_up() -> None:
-            if request.transport is not None:
+            if request.transport is not None and request.transport.get_write_buffer_size():
                 request.transport.abort()
 
         with self._feed.listening(wanted, after, hang_up) as reader:

@@ -228,6 +228,28 @@ class TestComingBack:
         assert again == known
 
 
+async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection of one who asks for messages, and then reads none."""
+    address = urlsplit(sandbox.url)
+    streams = await asyncio.open_connection(address.hostname, address.port, limit=1024)
+    streams[1].write(b"GET /_sandbox/events?types=sms HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await streams[0].readuntil(b"retry: 1000\n\n")
+    return streams
+
+
+async def send_many(sandbox: Sandbox) -> None:
+    """A thousand messages, which are as many events."""
+    await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": 1000})
+    assert (await sandbox.bulk(*(f"0244{number:06}" for number in range(1000)))).code == "370"
+
+
+def unsent(sandbox: Sandbox) -> bool:
+    """Whether the system took no more of what the server has to send."""
+    assert sandbox.runner.server is not None
+    transports = (connection.transport for connection in sandbox.runner.server.connections)
+    return any(each is not None and each.get_write_buffer_size() for each in transports)
+
+
 class TestNobodyWaits:
     @pytest.fixture
     def server(self, caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
@@ -240,17 +262,12 @@ class TestNobodyWaits:
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture
     ) -> None:
         """The others go on hearing, the writers go on writing."""
-        recipients = [f"0244{number:06}" for number in range(1000)]
-        address = urlsplit(sandbox.url)
-        lazy, said = await asyncio.open_connection(address.hostname, address.port, limit=1024)
-        said.write(b"GET /_sandbox/events?types=sms HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        await lazy.readuntil(b"retry: 1000\n\n")
+        lazy, said = await not_reading(sandbox)
 
         async with listening(sandbox, "?types=sms") as keen:
             heard = []
             while not server.records:
-                await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": 1000})
-                assert (await sandbox.bulk(*recipients)).code == "370"
+                await send_many(sandbox)
                 heard += await keen.take(1000)
 
         assert ["did not keep up" in each.message for each in server.records] == [True]
@@ -287,6 +304,22 @@ class TestNobodyWaits:
             await sandbox.stop()
 
             assert [await feed.response.content.read() for feed in (one, other)] == [b"", b""]
+
+    async def test_a_server_that_stops_does_not_wait_for_who_does_not_read(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    ) -> None:
+        sandbox.runner._shutdown_timeout = 3600
+        _, said = await not_reading(sandbox)
+        async with listening(sandbox, "?types=sms") as keen:
+            while not unsent(sandbox):
+                await send_many(sandbox)
+                await keen.take(1000)
+
+        async with asyncio.timeout(30):  # which is for ever, and less than an hour
+            await sandbox.stop()
+
+        said.close()
+        assert server.records == []
 
     async def test_silence_is_told_too(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
