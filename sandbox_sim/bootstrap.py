@@ -26,6 +26,7 @@ from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.checkout import CheckoutPages
 from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
 from sandbox_sim.gateway.faults import Faults
+from sandbox_sim.gateway.feed import Feed
 from sandbox_sim.gateway.held import Held
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Jobs
@@ -33,12 +34,13 @@ from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Store, StoreError
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store, StoreError
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.telling import TellingStore
 from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.app import make_app
@@ -47,6 +49,7 @@ from sandbox_sim.web.clock import ClockFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.control_api import Guard, Hosts
 from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.events import EventsFace
 from sandbox_sim.web.faults import FaultBody
 from sandbox_sim.web.frontdoor import Frontdoor
 from sandbox_sim.web.ledger import LedgerFace
@@ -62,7 +65,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Everything, wired. `app` starts and stops the background tasks with itself."""
+    """Everything, wired. `app` starts and stops the background tasks with itself.
+
+    store: what is written to it directly is not told to the live feed.
+    """
 
     app: web.Application
     store: Store
@@ -87,10 +93,13 @@ def build(
     settings = settings or Settings()
     clock = clock or SystemClock()
     gate = AnswerGate()
+    relay: Relay | None = None
     if store is None:
-        store, own_ids = _store(settings, clock, gate)
+        store, own_ids, relay = _store(settings, clock, gate)
         ids = ids or own_ids
     ids = ids or RandomIds()
+    feed = Feed(clock, ids.token()[:8], relay)
+    kept, store = store, TellingStore(store, feed, clock)
     http_sender = HttpCallbackSender(clock, settings.receivers())
     clients = settings.clients()
     accounts = Accounts(
@@ -169,6 +178,7 @@ def build(
     guard = Guard(settings.token, Hosts(settings.host, settings.listed_hosts()))
     interventions = Interventions(store, clock, journal, settlement, deliveries)
     timekeeping = Timekeeping(store, clock, jobs)
+    events = EventsFace(feed, clock, guard)
     app = make_app(
         frontdoor,
         [
@@ -179,6 +189,7 @@ def build(
             CheckoutFace(pages, guard),
             RulesFace(rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
             RulesFace(rules, RuleKind.FAULT, "faults", FaultBody, guard),
+            events,
         ],
         drain=deliveries.close,
         base_path=settings.base_path,
@@ -188,7 +199,8 @@ def build(
     app.cleanup_ctx.append(
         partial(_background, store, timekeeping, (rules, held), journal, jobs, http_sender)
     )
-    return Gateway(app, store, clock, jobs, deliveries, journal, watch, interventions, timekeeping)
+    app.on_shutdown.append(events.end)
+    return Gateway(app, kept, clock, jobs, deliveries, journal, watch, interventions, timekeeping)
 
 
 @contextlib.asynccontextmanager
@@ -222,12 +234,15 @@ def _schedule(settings: Settings) -> Schedule:
     )
 
 
-def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Ids]:
-    """The store that the setting names, and ids fit for it; what it needs is loaded only now."""
+def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Ids, Relay | None]:
+    """The store that the setting names; ids fit for it; and what leads to others that share it.
+
+    What it needs is loaded only now.
+    """
     if settings.store.startswith("sqlite:"):
         from sandbox_sim.adapters.stores.sqlite import SqliteStore  # noqa: PLC0415
 
-        return SqliteStore(settings.sqlite_path, clock, settings.durability), RandomIds()
+        return SqliteStore(settings.sqlite_path, clock, settings.durability), RandomIds(), None
     if is_postgres(settings.store):
         try:
             from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
@@ -235,8 +250,8 @@ def _store(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, I
             needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
             raise StoreError(f"{masked(settings.store)}: {needed}") from None
         store = PostgresStore(settings.store, clock, gate)
-        return store, RandomIds(network_numbers=store.network_numbers)
-    return MemoryStore(clock), RandomIds()
+        return store, RandomIds(network_numbers=store.network_numbers), store.relay
+    return MemoryStore(clock), RandomIds(), None
 
 
 async def _background(

@@ -17,6 +17,7 @@ from sandbox_sim.domain.billers import BILL_PRODUCTS
 from sandbox_sim.domain.checkup import FIRST, FOLLOWING
 from sandbox_sim.web.overrides import MannerBody
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.events import listening
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 ADDRESS = "http://127.0.0.1:8233"
@@ -121,6 +122,19 @@ async def test_a_command_prints_what_stands_below_it(
     for words, output in commands:
         assert shape(await run(sandbox, words)) == shape(output)
         await sandbox.advance(seconds=1)
+
+
+async def test_the_live_feed_tells_what_stands_below_it(sandbox: Sandbox) -> None:
+    ((words, output),) = curls("As it happens")
+    varying = re.compile(VARYING.pattern + r"|(?<=id: )\S+(?=-[0-9]+\n)")
+
+    async with listening(sandbox, "?" + words[-1].partition("?")[2]) as feed:
+        await sandbox.collect(transaction_id="T1001", reference="Order 1001")
+        first = await feed.block()
+        await sandbox.advance(seconds=1)
+        heard = ["retry: 1000\n", first, await feed.block()]
+
+    assert varying.sub("*", "\n".join(heard)) == varying.sub("*", output)
 
 
 async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from sandbox_sim.domain.callbacks import sign
+from sandbox_sim.domain.documents import said
+from sandbox_sim.domain.timestamps import iso
 
 # How many deliveries one inbox keeps to look at.
 KEPT_INBOX_MESSAGES: Final = 1_000
@@ -21,6 +23,18 @@ class InboxMessage(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     body: str
     signature: Signature
+
+
+def shown(message: InboxMessage) -> dict[str, object]:
+    """A delivery as the control API shows it; `json` is its body where that is JSON."""
+    return {
+        "at": iso(message.at),
+        "method": message.method,
+        "headers": dict(message.headers),
+        "body": message.body,
+        "json": said(message.body, None),
+        "signature": message.signature,
+    }
 
 
 def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) -> Signature:

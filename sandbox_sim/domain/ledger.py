@@ -12,6 +12,8 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from sandbox_sim.domain.callbacks import plain
+from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 
@@ -47,6 +49,18 @@ class Posting(NamedTuple):
     reason: str
     subject: str
     at: datetime
+
+
+def shown(posting: Posting) -> dict[str, object]:
+    """A posting as the control API shows it."""
+    return {
+        "service_id": posting.service_id,
+        "account": posting.account.value,
+        "amount": plain(posting.amount),
+        "reason": posting.reason,
+        "subject": posting.subject,
+        "at": iso(posting.at),
+    }
 
 
 class Balance(NamedTuple):

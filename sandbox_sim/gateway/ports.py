@@ -1,6 +1,6 @@
 """The doors to the outside: time, identifiers, state, and the network that callbacks go over."""
 
-from asyncio import Event
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar
 from sandbox_sim.domain.callbacks import Answer, Callback
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.events import Event
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.journal import Entry
@@ -60,7 +61,7 @@ class Clock(Protocol):
         """Let gateway time go on from where it stands."""
         ...
 
-    async def wait_at_most(self, wake: Event, seconds: float) -> None:
+    async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
         """Return when `wake` is set or so much real time has passed."""
         ...
 
@@ -68,7 +69,7 @@ class Clock(Protocol):
         """Let real time pass."""
         ...
 
-    async def wait(self, wake: Event, until: datetime | None) -> None:
+    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
         """Return when `wake` is set or gateway time has reached `until`."""
         ...
 
@@ -269,7 +270,7 @@ class Unit(Protocol):
         """Add or replace."""
         ...
 
-    async def delete_rule(self, rule_id: str) -> None:
+    async def delete_rule(self, rule: Rule) -> None:
         """Take it out."""
         ...
 
@@ -327,6 +328,23 @@ class Store(Protocol):
 
     def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
         """Call `notice` when the topic was announced, on every server, before `run` returns."""
+        ...
+
+
+class Relay(Protocol):
+    """How servers that share a store tell one another what happened, for the live feed."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether another server has readers."""
+        ...
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Let the others hear of what happened here; never waits."""
+        ...
+
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> None:
+        """We have readers: call `heard` with what happens elsewhere, from now on."""
         ...
 
 

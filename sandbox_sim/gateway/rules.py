@@ -53,7 +53,7 @@ class Rules:
                 if not used_up:
                     raise TooManyRules
                 for other in used_up:
-                    await unit.delete_rule(other.id)
+                    await unit.delete_rule(other)
             await unit.save_rule(rule)
             await unit.announce(Topic.RULES)
 
@@ -71,7 +71,7 @@ class Rules:
         async def work(unit: Unit) -> int:
             rules = [rule for rule in await unit.rules() if _is_of(rule, kind, service_id)]
             for rule in rules:
-                await unit.delete_rule(rule.id)
+                await unit.delete_rule(rule)
             await unit.announce(Topic.RULES)
             return len(rules)
 
@@ -84,7 +84,7 @@ class Rules:
             rule = await unit.rule(rule_id)
             if rule is None or rule.kind is not kind:
                 return False
-            await unit.delete_rule(rule_id)
+            await unit.delete_rule(rule)
             await unit.announce(Topic.RULES)
             return True
 

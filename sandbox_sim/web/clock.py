@@ -8,6 +8,7 @@ from pydantic import Field
 
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.gateway.clock import shown
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.web.control_api import Guard, Input, Routes, body_of
@@ -47,13 +48,13 @@ class ClockFace:
 
     async def show(self, _request: web.Request) -> web.Response:
         """Gateway time, whether it stands still, and how far it was moved in seconds."""
-        return web.json_response(self._shown())
+        return web.json_response(shown(self._clock))
 
     async def advance(self, request: web.Request) -> web.Response:
         """Move time on; answers when all that fell due on the way is done, callbacks included."""
         by = timedelta(seconds=(await body_of(request, Advance)).seconds)
         ran = await self._timekeeping.advance(by)
-        return web.json_response({**self._shown(), "ran": [_shown(job) for job in ran]})
+        return web.json_response({**shown(self._clock), "ran": [_job(job) for job in ran]})
 
     async def freeze(self, request: web.Request) -> web.Response:
         """Let gateway time stand still; what is due now is still done, and `advance` works."""
@@ -68,18 +69,10 @@ class ClockFace:
     ) -> web.Response:
         await body_of(request, Nothing, optional=True)
         await change()
-        return web.json_response(self._shown())
-
-    def _shown(self) -> dict[str, object]:
-        state = self._clock.state
-        return {
-            "now": iso(self._clock.now()),
-            "frozen": state.frozen_at is not None,
-            "shift_s": state.shift.total_seconds(),
-        }
+        return web.json_response(shown(self._clock))
 
 
-def _shown(job: Job) -> dict[str, object]:
+def _job(job: Job) -> dict[str, object]:
     """A job that ran: `subject` is the id of the transaction, callback, page or send."""
     return {
         "due_at": iso(job.due_at),

@@ -8,10 +8,8 @@ from aiohttp import web
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.clients import Client
-from sandbox_sim.domain.documents import said
-from sandbox_sim.domain.inbox import InboxMessage, check_signature
+from sandbox_sim.domain.inbox import InboxMessage, check_signature, shown
 from sandbox_sim.domain.listing import matches
-from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.control_api import Guard, Routes, Wait, body_of, too_late
@@ -113,22 +111,10 @@ class Control:
 
     async def _messages(self, name: str) -> list[dict[str, object]]:
         messages = await self._store.run(lambda unit: unit.inbox_messages(name))
-        return [_shown(message) for message in messages]
+        return [shown(message) for message in messages]
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""
         name = request.match_info["name"]
         deleted = await self._store.run(lambda unit: unit.clear_inbox(name))
         return web.json_response({"deleted": deleted})
-
-
-def _shown(message: InboxMessage) -> dict[str, object]:
-    """A delivery as JSON; `json` is its body where that is JSON."""
-    return {
-        "at": iso(message.at),
-        "method": message.method,
-        "headers": dict(message.headers),
-        "body": message.body,
-        "json": said(message.body, None),
-        "signature": message.signature,
-    }

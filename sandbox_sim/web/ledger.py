@@ -6,8 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.callbacks import plain
-from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerLine, LedgerQuery
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, shown
 from sandbox_sim.gateway.ledger import Ledger
 from sandbox_sim.web.control_api import (
     LARGEST_INTEGER,
@@ -88,27 +87,14 @@ class LedgerFace:
         for, or of all, whatever the other filters; pages that go on after an id have none of them.
         """
         page = await self._ledger.page(query_of(request, LedgerListQuery).query())
-        shown: dict[str, object] = {
-            "postings": [_posting(line) for line in page.lines],
+        answer: dict[str, object] = {
+            "postings": [{"id": line.number, **shown(line.posting)} for line in page.lines],
             "next": page.next,
         }
         if page.audits is not None:
-            shown["balances"] = [_balance(audit) for audit in page.audits]
-            shown["agrees"] = all(audit.agrees for audit in page.audits)
-        return web.json_response(shown)
-
-
-def _posting(line: LedgerLine) -> dict[str, object]:
-    posting = line.posting
-    return {
-        "id": line.number,
-        "service_id": posting.service_id,
-        "account": posting.account.value,
-        "amount": plain(posting.amount),
-        "reason": posting.reason,
-        "subject": posting.subject,
-        "at": iso(posting.at),
-    }
+            answer["balances"] = [_balance(audit) for audit in page.audits]
+            answer["agrees"] = all(audit.agrees for audit in page.audits)
+        return web.json_response(answer)
 
 
 def _balance(audit: Audit) -> dict[str, object]:

@@ -20,6 +20,7 @@ from tests.proxy import Proxy, proxy
 from tests.records import every
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask
+from tests.web.events import fields, listening
 from tests.web.overriding import override
 
 Start = Callable[..., Awaitable[Sandbox]]
@@ -110,6 +111,30 @@ async def test_both_stand_still_and_go_on_together(start: Start) -> None:
     assert await shown_clock(late) == await shown_clock(one) == await shown_clock(other)
     await set_clock(late, "resume")
     assert (await shown_clock(one))["frozen"] is (await shown_clock(other))["frozen"] is False
+
+
+async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
+    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+
+    one, other = await start(), await start()
+    async with listening(one, "?service_id=55&types=transaction,clock") as feed:
+        store = other.gateway.store
+        assert isinstance(store, PostgresStore)
+
+        async def knows_of_it() -> bool:
+            return store.relay.wanted
+
+        await eventually(knows_of_it)
+        await other.collect()
+        begun = await feed.next()
+        await one.advance(seconds=1)
+        ended = await feed.take(2)
+        await other.advance(seconds=1)
+        moved = await feed.next()
+
+    assert fields([begun, *ended[:1]], "status") == [("transaction", "002"), ("transaction", "000")]
+    clocks = fields([*ended[1:], moved], "shift_s")
+    assert clocks == [("clock", 1), ("clock", 2)]
 
 
 @pytest.mark.spec("sandbox.10")

@@ -275,9 +275,9 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
     async def save_rule(self, rule: Rule) -> None:
         self._put(self._rules, rule.id, rule)
 
-    async def delete_rule(self, rule_id: str) -> None:
+    async def delete_rule(self, rule: Rule) -> None:
         self.undo.append(partial(setattr, self, "_rules", self._rules))
-        self._rules = {name: rule for name, rule in self._rules.items() if name != rule_id}
+        self._rules = {n: each for n, each in self._rules.items() if n != rule.id}
 
     async def announce(self, topic: Topic) -> None:
         self.announced = (*self.announced, topic)

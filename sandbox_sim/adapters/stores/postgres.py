@@ -28,6 +28,7 @@ from sandbox_sim.adapters.stores.postgres_connection import (
     open_pool,
 )
 from sandbox_sim.adapters.stores.postgres_line import Line
+from sandbox_sim.adapters.stores.postgres_relay import PostgresRelay
 from sandbox_sim.adapters.stores.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres_url import masked
@@ -82,6 +83,7 @@ class PostgresStore:
             on_news=self._on_news,
             on_beat=self._on_beat,
         )
+        self.relay = PostgresRelay(self._line, clock, lease)
         self._notice: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
         self._forget_at: datetime | None = None
@@ -111,6 +113,7 @@ class PostgresStore:
         if not closing.done():
             closing.cancel()
             await asyncio.wait({closing}, timeout=_CLOSING_S)
+        self.relay.close()
         await self._line.close()
 
     def watch(self, notice: Callable[[], None]) -> None:
@@ -196,6 +199,7 @@ class PostgresStore:
         return self._pool is None or await self._announcements.tell(topics)
 
     def _on_beat(self) -> None:
+        self.relay.beat()
         if self._tidying is None or self._tidying.done():
             self._tidying = asyncio.create_task(self._tidy())
 

@@ -14,8 +14,10 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -35,6 +37,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
+_NOTIFY_EACH: Final = "SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word"
 # Only those that run out before the beat after the next, so most jobs are done without it.
 _EXTEND: Final = f"""
 UPDATE jobs SET lease_until = {NOW} + $2
@@ -124,6 +127,10 @@ class Line:
         self._due: datetime | None = None
         self._freed: list[int] = []
         self._told: datetime | None = None
+        # What is said and heard on channels that others use, and whom to tell of a break.
+        self._words: deque[tuple[str, Sequence[str]]] = deque()
+        self._hears: Mapping[str, Callable[[str], None]] = {}
+        self._on_back: Callable[[], None] = _nothing
 
     async def open(self) -> None:
         """Listen from now on; raises what `connect` does."""
@@ -161,6 +168,21 @@ class Line:
             self._due = due_at
             self._wake.set()
 
+    def carry(
+        self, hears: Mapping[str, Callable[[str], None]], on_back: Callable[[], None]
+    ) -> None:
+        """Have the words that other servers say on these channels heard, once it is open.
+
+        on_back: called after a break, in which some may have been lost.
+        """
+        self._hears, self._on_back = hears, on_back
+
+    def say(self, channel: str, words: Sequence[str]) -> None:
+        """The others should hear these words on a channel; nobody does while the line is broken."""
+        if self.name:
+            self._words.append((channel, words))
+            self._wake.set()
+
     def let_go(self, number: int) -> None:
         """Anybody may claim this job of ours."""
         self._freed.append(number)
@@ -194,6 +216,7 @@ class Line:
         if self._connection is not None:
             self._connection.terminate()
         self.name, self._connection = 0, None
+        self._words.clear()
 
     async def _serve(self, connection: Connection) -> None:
         """Say what is to be said as it comes, and everything else at each beat, until it ends."""
@@ -219,6 +242,8 @@ class Line:
         if self._due is not None:
             self._told, self._due = self._due, None
             await connection.execute(_NOTIFY, JOBS, str(micros(self._told)))
+        for _ in range(len(self._words)):  # more may come all the time, and a beat is due
+            await connection.execute(_NOTIFY_EACH, *self._words.popleft())
 
     async def _free(self, connection: Connection, numbers: Sequence[int]) -> None:
         """Jobs of ours are anybody's from now on."""
@@ -254,6 +279,17 @@ class Line:
             self._heard.append(_Heard(leader, number, frozenset(map(Topic, more[1:]))))
             self._wake.set()
 
+    def _pass_on(
+        self,
+        hear: Callable[[str], None],
+        _connection: object,
+        sender: int,
+        _channel: str,
+        payload: object,
+    ) -> None:
+        if sender != self.name:
+            hear(str(payload))
+
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
             await connection.execute(_EXTEND, list(self.claims), self._lease // _MICROSECOND)
@@ -273,6 +309,8 @@ class Line:
             connection.add_termination_listener(self._woken)
             for channel in (JOBS, NEWS, FOLLOWED):
                 await connection.add_listener(channel, self._hear)
+            for channel, hear in self._hears.items():
+                await connection.add_listener(channel, partial(self._pass_on, hear))
         except BaseException:
             connection.terminate()
             raise
@@ -293,7 +331,12 @@ class Line:
             log.warning("Postgres is back")
             self._told = None
             self._heard.append(_WHATEVER_IT_WAS)
+            self._on_back()
             return connection
 
     def _woken(self, _connection: object) -> None:
         self._wake.set()
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

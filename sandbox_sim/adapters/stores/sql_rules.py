@@ -29,8 +29,8 @@ class SqlRules(SqlBase):
     async def save_rule(self, rule: Rule) -> None:
         await self._rows(_SAVE_RULE, *rows.from_rule(rule))
 
-    async def delete_rule(self, rule_id: str) -> None:
-        await self._rows("DELETE FROM rules WHERE id = ?", rule_id)
+    async def delete_rule(self, rule: Rule) -> None:
+        await self._rows("DELETE FROM rules WHERE id = ?", rule.id)
 
     async def announce(self, topic: Topic) -> None:
         self.announced.add(topic)

@@ -57,7 +57,7 @@ async def test_one_that_was_taken_out_is_gone_and_taking_it_out_again_changes_no
     await store.run(lambda unit: unit.save_rule(rule("O2")))
 
     for _ in range(2):
-        await store.run(lambda unit: unit.delete_rule("O1"))
+        await store.run(lambda unit: unit.delete_rule(rule("O1")))
 
     assert [each.id for each in await rules(store)] == ["O2"]
     assert await store.run(lambda unit: unit.rule("O1")) is None
@@ -69,7 +69,7 @@ async def test_what_a_failing_unit_did_to_rules_is_taken_back(store: Store) -> N
     async def work(unit: Unit) -> None:
         await unit.save_rule(rule("O1").met(applied=True))
         await unit.save_rule(rule("O2"))
-        await unit.delete_rule("O1")
+        await unit.delete_rule(rule("O1"))
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011 -- ours
@@ -105,7 +105,7 @@ async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_re
     await store.run(work)
     assert heard == [[rule()]]
 
-    await store.run(lambda unit: unit.delete_rule("O1"))
+    await store.run(lambda unit: unit.delete_rule(rule("O1")))
     assert heard == [[rule()]]
 
 

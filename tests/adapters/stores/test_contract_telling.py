@@ -1,0 +1,119 @@
+"""Every store tells the live feed of what was committed, once, in order, and of nothing else."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.events import Wanted
+from sandbox_sim.domain.rules import Match, RuleKind
+from sandbox_sim.gateway.feed import Feed, Reader
+from sandbox_sim.gateway.ports import Store, Unit
+from sandbox_sim.gateway.telling import TellingStore, events_of_units
+from tests.records import callback, delivery, entry, message, posting, rule, transaction
+
+
+@pytest.fixture
+def feed(clock: VirtualClock) -> Feed:
+    return Feed(clock, "run")
+
+
+@pytest.fixture
+def telling(store: Store, feed: Feed, clock: VirtualClock) -> TellingStore:
+    return TellingStore(store, feed, clock)
+
+
+@pytest.fixture
+def reader(feed: Feed) -> Iterator[Reader]:
+    with feed.listening(Wanted(), None, lambda: None) as reader:
+        yield reader
+
+
+async def heard(reader: Reader) -> list[tuple[str, int | None]]:
+    """The type and the service of what it hears now."""
+    return [(told.event.type.value, told.event.service_id) for told in await reader.take(0) or ()]
+
+
+async def test_what_is_written_is_told(
+    telling: TellingStore, reader: Reader, clock: VirtualClock
+) -> None:
+    async def work(unit: Unit) -> None:
+        await unit.add_transaction(transaction())
+        await unit.save_transaction(transaction(party="0244000002"))
+        await unit.save_callback(callback())
+        await unit.add_messages([message("M1"), message("M2")])
+        await unit.save_messages([message("M1")])
+        await unit.add_entries([entry("R1"), entry("R2", service_id=None)])
+        await unit.post(posting())
+        await unit.add_inbox_message("orders", delivery())
+        await unit.save_clock(clock.state.moved(timedelta(minutes=5)))
+        await unit.save_clock(clock.state)
+        await unit.save_rule(rule())
+        await unit.delete_rule(rule(kind=RuleKind.FAULT, match=Match()))
+        await unit.reset(56)
+        assert await unit.transaction(55, "T1") == transaction(party="0244000002")
+
+    await telling.run(work)
+
+    assert await heard(reader) == [
+        *[("transaction", 55)] * 2,
+        ("callback", 55),
+        *[("sms", 55)] * 3,
+        *[("request", 55), ("request", None)],
+        ("ledger", 55),
+        ("inbox", None),
+        ("clock", None),
+        ("override", 55),
+        ("fault", None),
+        ("reset", 56),
+    ]
+
+
+async def test_what_is_taken_back_is_not(telling: TellingStore, reader: Reader) -> None:
+    """Those that share a commit with the one that fails are told of once all the same."""
+
+    async def fails(unit: Unit) -> None:
+        await unit.add_transaction(transaction("10000000001"))
+        raise LookupError
+
+    async def works(unit: Unit) -> None:
+        await unit.save_callback(callback())
+
+    done = await asyncio.gather(
+        *(telling.run(work) for work in (works, fails, works)), return_exceptions=True
+    )
+
+    assert [type(each) for each in done] == [type(None), LookupError, type(None)]
+    assert await heard(reader) == [("callback", 55)] * 2
+
+
+async def test_it_is_told_when_it_can_be_read(
+    telling: TellingStore, store: Store, reader: Reader
+) -> None:
+    async def look() -> object:
+        await reader.take(60)
+        return await store.run(lambda unit: unit.callback(55, "C1"))
+
+    looking = asyncio.create_task(look())
+    await telling.run(lambda unit: unit.save_callback(callback()))
+
+    assert await looking == callback()
+
+
+async def test_before_anybody_listens_the_unit_is_the_store_s_own(
+    telling: TellingStore, store: Store, feed: Feed
+) -> None:
+    async def kind(unit: Unit) -> type[Unit]:
+        return type(unit)
+
+    own = await store.run(kind)
+    assert await telling.run(kind) is own
+
+    with feed.listening(Wanted(), None, lambda: None):
+        assert await telling.run(kind) is not own
+
+
+def test_what_is_told_of_are_methods_of_a_unit(clock: VirtualClock) -> None:
+    assert set(events_of_units(clock)) <= set(vars(Unit))

@@ -1,0 +1,187 @@
+"""The live feed: a ring of what happened, and a queue for each reader."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.events import Event, EventType, Told, Wanted
+from sandbox_sim.gateway.feed import Feed, Reader
+
+KEPT, MOST_WAITING = 5, 3
+ALL = Wanted()
+
+
+def event(text: str = "", service_id: int | None = 55) -> Event:
+    return Event(EventType.SMS, service_id, lambda: text)
+
+
+@pytest.fixture
+def feed() -> Feed:
+    return Feed(VirtualClock(), "run", kept=KEPT, most_waiting=MOST_WAITING)
+
+
+class Listeners(ExitStack):
+    """Those who listen, and who of them was hung up on."""
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__()
+        self.feed = feed
+        self.hung_up: list[str] = []
+
+    def add(self, name: str = "", wanted: Wanted = ALL, after: str | None = None) -> Reader:
+        return self.enter_context(
+            self.feed.listening(wanted, after, lambda: self.hung_up.append(name))
+        )
+
+
+@pytest.fixture
+def listeners(feed: Feed) -> Iterator[Listeners]:
+    with Listeners(feed) as listeners:
+        yield listeners
+
+
+async def heard(reader: Reader) -> Sequence[Told]:
+    """What it hears now."""
+    told = await reader.take(timeout_s=0)
+    assert told is not None, "it is over"
+    return told
+
+
+async def ids(reader: Reader) -> list[str]:
+    return [each.id for each in await heard(reader)]
+
+
+async def is_over(reader: Reader) -> bool:
+    return await reader.take(timeout_s=0) is None
+
+
+async def test_a_reader_hears_what_comes_from_now_on(feed: Feed, listeners: Listeners) -> None:
+    feed.publish([event()])
+    reader = listeners.add()
+
+    feed.publish([event("b"), event("c")])
+    feed.publish([event("d")])
+
+    assert [(each.id, each.event.data) for each in await heard(reader)] == [
+        ("run-2", '"b"'),
+        ("run-3", '"c"'),
+        ("run-4", '"d"'),
+    ]
+    assert await ids(reader) == []
+
+
+async def test_nothing_need_be_told_before_somebody_listens(
+    feed: Feed, listeners: Listeners
+) -> None:
+    assert not feed.recording
+
+    listeners.add()
+    listeners.close()
+
+    assert feed.recording, "whoever listened may come back"
+
+
+class TestComingBack:
+    @pytest.mark.parametrize(
+        ("published", "after", "missed"),
+        [
+            (3, "run-1", ["run-2", "run-3"]),
+            (3, "run-0", ["run-1", "run-2", "run-3"]),
+            (3, "run-3", []),
+            (0, "run-0", []),
+            (7, "run-2", ["run-3", "run-4", "run-5", "run-6", "run-7"]),
+        ],
+    )
+    async def test_one_hears_what_was_missed(
+        self, feed: Feed, listeners: Listeners, published: int, after: str, missed: list[str]
+    ) -> None:
+        feed.publish([event() for _ in range(published)])
+
+        assert await ids(listeners.add(after=after)) == missed
+
+    @pytest.mark.parametrize("after", ["run-1", "run-8", "run-", "earlier-4", "", "4"])
+    async def test_or_that_it_is_not_all_of_it(
+        self, feed: Feed, listeners: Listeners, after: str
+    ) -> None:
+        feed.publish([event() for _ in range(7)])
+
+        gap, *rest = await heard(listeners.add(after=after))
+
+        assert (gap.id, gap.event.type) == ("run-2", EventType.GAP)
+        assert [each.id for each in rest] == ["run-3", "run-4", "run-5", "run-6", "run-7"]
+
+    async def test_much_comes_little_by_little(self, listeners: Listeners) -> None:
+        listeners.feed = feed = Feed(VirtualClock(), "run", kept=450)
+        feed.publish([event() for _ in range(450)])
+        reader = listeners.add(after="run-0")
+
+        assert [len(await heard(reader)) for _ in range(4)] == [200, 200, 50, 0]
+
+
+class TestWhoDoesNotKeepUp:
+    async def test_is_hung_up_on_while_others_go_on(self, feed: Feed, listeners: Listeners) -> None:
+        slow, fast = listeners.add("slow"), listeners.add("fast")
+        for number in range(1, MOST_WAITING + 2):
+            assert listeners.hung_up == []
+            feed.publish([event()])
+            assert await ids(fast) == [f"run-{number}"]
+
+        assert listeners.hung_up == ["slow"]
+        assert await is_over(slow)
+        feed.publish([event()])
+        assert await ids(fast) == [f"run-{MOST_WAITING + 2}"]
+
+    async def test_is_not_who_was_told_much_at_one_go(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        reader = listeners.add()
+
+        feed.publish([event() for _ in range(2 * MOST_WAITING)])
+
+        assert len(await heard(reader)) == 2 * MOST_WAITING
+        feed.publish([event()])
+        assert listeners.hung_up == []
+
+    async def test_is_not_who_has_much_to_catch_up_with(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        feed.publish([event() for _ in range(KEPT)])
+        reader = listeners.add(after="run-0")
+
+        feed.publish([event()])
+
+        assert len(await heard(reader)) == KEPT + 1
+        assert listeners.hung_up == []
+
+    async def test_is_not_who_does_not_want_to_hear_it(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        reader = listeners.add(wanted=Wanted(service_id=56))
+        for _ in range(2 * MOST_WAITING):
+            feed.publish([event(service_id=55)])
+        feed.publish([event(service_id=56)])
+
+        assert await ids(reader) == [f"run-{2 * MOST_WAITING + 1}"]
+
+
+class TestTheEnd:
+    async def test_it_is_over_for_who_is_busy_and_for_who_waits(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        busy, waits = listeners.add("busy"), listeners.add("waits")
+        waiting = asyncio.create_task(waits.take(timeout_s=60))
+        await asyncio.sleep(0)
+
+        feed.close()
+
+        assert await waiting is None
+        assert await is_over(busy)
+        assert sorted(listeners.hung_up) == ["busy", "waits"]
+
+    async def test_nobody_listens_after_it(self, feed: Feed, listeners: Listeners) -> None:
+        feed.close()
+
+        assert await is_over(listeners.add())

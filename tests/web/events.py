@@ -1,0 +1,63 @@
+"""A reader of the live feed, over a connection of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from aiohttp import ClientResponse
+
+from tests.conftest import Sandbox
+from tests.web.wire import strict_json
+
+PATH = "/_sandbox/events"
+
+
+class Heard(NamedTuple):
+    """One event as a reader hears it."""
+
+    id: str
+    type: str
+    data: dict[str, Any]
+
+
+class Listener:
+    """Reads what a stream says, a block at a time."""
+
+    def __init__(self, response: ClientResponse) -> None:
+        self.response = response
+
+    async def block(self) -> str:
+        """What comes up to the next empty line; nothing at the end."""
+        lines = []
+        async with asyncio.timeout(10):  # which is for ever
+            while (line := await self.response.content.readline()).strip():
+                lines.append(line.decode())
+        return "".join(lines)
+
+    async def next(self) -> Heard:
+        """The next event; comments are passed over."""
+        while (block := await self.block()).startswith(":"):
+            pass
+        assert block, "the stream has ended"
+        id_, type_, data = (line.partition(": ")[2] for line in block.splitlines())
+        return Heard(id_, type_, strict_json(data))
+
+    async def take(self, count: int) -> list[Heard]:
+        """The next so many events."""
+        return [await self.next() for _ in range(count)]
+
+
+@asynccontextmanager
+async def listening(sandbox: Sandbox, query: str = "", **headers: str) -> AsyncIterator[Listener]:
+    """One who listens; what happens from now on it hears."""
+    async with sandbox.session.get(sandbox.url + PATH + query, headers=headers) as response:
+        assert response.status == 200, await response.text()
+        listener = Listener(response)
+        assert await listener.block() == "retry: 1000\n"
+        yield listener
+
+
+def fields(heard: list[Heard], *names: str) -> list[tuple[Any, ...]]:
+    """The type of each event, and these fields of its record."""
+    return [(each.type, *(each.data[name] for name in names)) for each in heard]

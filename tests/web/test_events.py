@@ -1,0 +1,333 @@
+"""The live feed, GET /_sandbox/events: in order, resumable, kept apart; nobody waits for it."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from sandbox_sim.web import events as web_events
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask, assert_error
+from tests.web.events import PATH, Heard, fields, listening
+
+UNTIL_PAID = 7
+
+
+async def pay(sandbox: Sandbox, **fields: object) -> None:
+    """A collection from its request to its callback: `UNTIL_PAID` events."""
+    await sandbox.collect(**fields)
+    await sandbox.gateway.jobs.settle()
+    await sandbox.advance(seconds=1)
+
+
+async def shown(sandbox: Sandbox, path: str) -> object:
+    return (await ask(sandbox, "GET", f"/_sandbox/{path}")).body
+
+
+def types(heard: list[Heard]) -> list[str]:
+    return [each.type for each in heard]
+
+
+class TestWhatIsTold:
+    async def test_the_life_of_a_payment_in_order(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox) as feed:
+            await sandbox.collect()
+            begun = await feed.take(2)
+            await sandbox.advance(seconds=1)
+            ended = await feed.take(5)
+
+        assert fields(begun[:1], "status") == [("transaction", "002")]
+        assert fields(begun[1:], "path") == [("request", "/make_payment")]
+        assert types(ended) == ["transaction", "callback", "inbox", "callback", "clock"]
+        assert ended[0].data["status"] == "000"
+        assert [ended[place].data["state"] for place in (1, 3)] == ["pending", "delivered"]
+        assert ended[2].data["json"]["trans_status"] == "000/SUCCESS"
+        ids = [each.id.rpartition("-") for each in begun + ended]
+        assert [number for _, _, number in ids] == list("1234567")
+        assert len({run for run, _, _ in ids}) == 1
+
+    async def test_records_are_those_of_the_control_api(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox) as feed:
+            await pay(sandbox)
+            _, request, paid, _, delivery, called, clock = await feed.take(UNTIL_PAID)
+
+        assert paid.data == await shown(sandbox, "transactions/55/T1")
+        assert called.data == await shown(sandbox, f"callbacks/{called.data['id']}")
+        assert request.data == await shown(sandbox, f"requests/{request.data['id']}")
+        (message,) = await sandbox.inbox()
+        assert delivery.data == {"name": "orders", **message}
+        assert clock.data == await shown(sandbox, "clock")
+
+    async def test_every_attempt_at_a_callback(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox, "?types=callback") as feed:
+            await sandbox.collect(callback_url="http://127.0.0.1:9/nobody")
+            await sandbox.advance(minutes=15)
+            heard = await feed.take(4)
+
+        assert [len(each.data["attempts"]) for each in heard] == [0, 1, 2, 3]
+        assert [each.data["state"] for each in heard] == ["pending"] * 3 + ["failed"]
+
+    async def test_messages_and_what_they_cost(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox, "?types=sms,ledger") as feed:
+            await sandbox.bulk("0244000001", "0244000009")
+            await sandbox.advance(seconds=1)
+            heard = await feed.take(7)
+
+        assert fields(heard[:2], "reason") == [("ledger", "opening"), ("ledger", "charge")]
+        assert [each.data["status"] for each in heard[2:6]] == [
+            *("ACKNOWLEDGED", "ACKNOWLEDGED"),
+            *("SENT", "REFUNDED"),
+        ]
+        assert fields(heard[6:], "reason", "amount") == [("ledger", "refund", "1")]
+        history = await shown(sandbox, f"sms/{heard[5].data['processing_id']}")
+        assert heard[5].data == history
+
+    async def test_beginning_anew(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox) as feed:
+            for body in (b'{"service_id": 55}', b""):
+                await ask(sandbox, "POST", "/_sandbox/reset", body)
+            heard = await feed.take(2)
+
+        assert fields(heard, "service_id") == [("reset", 55), ("reset", None)]
+
+    async def test_nothing_of_health_checks(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox) as feed:
+            await shown(sandbox, "readyz")
+            await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"{}")
+
+            assert (await feed.next()).data["name"] == "orders"
+
+    async def test_a_record_is_one_line_whatever_is_in_it(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox, "?types=sms") as feed:
+            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
+
+            assert (await feed.next()).data["message"] == "Akwaaba Ɛsi\r\n\n: \u2028data: x"
+
+
+class TestWhoHearsWhat:
+    async def test_two_suites_never_hear_of_one_another(self, sandbox: Sandbox) -> None:
+        """A delivery to an inbox, or a request without a service, may be anybody's."""
+        async with (
+            listening(sandbox, "?service_id=55") as one,
+            listening(sandbox, "?service_id=56") as other,
+        ):
+            for service_id in (55, 56):
+                await sandbox.sms(service_id=service_id)
+                await sandbox.collect(service_id=service_id)
+            await sandbox.post("/make_payment", {})
+            await sandbox.advance(seconds=1)
+            await ask(sandbox, "POST", "/_sandbox/reset", b'{"service_id": 55}')
+            await ask(sandbox, "POST", "/_sandbox/reset")
+            heard = [await one.take(13), await other.take(12)]
+
+        for service_id, each in zip((55, 56), heard, strict=True):
+            of_all = [event for event in each if event.data.get("service_id") is None]
+            assert types(of_all) == ["clock", "reset"]
+            own = [event for event in each if event not in of_all]
+            assert {event.data["service_id"] for event in own} == {service_id}
+
+    async def test_only_the_types_asked_for(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox, "?types=callback,clock") as feed:
+            await pay(sandbox)
+
+            assert types(await feed.take(3)) == ["callback", "callback", "clock"]
+
+    @pytest.mark.parametrize(
+        ("query", "named"),
+        [
+            ("types=callbacks", "types must be some of request, transaction, callback"),
+            ("types=", "types must be"),
+            ("types=sms, callback", "no spaces"),
+            ("service_id=x", "service_id must be an integer"),
+            ("service_id=0", "service_id must be an integer"),
+            ("service_id=55&service_id=56", "service_id must be given once"),
+            ("service=55", "'service' is unknown"),
+        ],
+    )
+    async def test_a_bad_query_is_named(self, sandbox: Sandbox, query: str, named: str) -> None:
+        path = f"{PATH}?{quote(query, safe='=&,')}"
+
+        assert_error(await ask(sandbox, "GET", path), 400, named)
+
+    async def test_it_takes_the_token(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+
+        assert_error(await ask(sandbox, "GET", PATH), 401, "Authorization")
+        async with listening(sandbox, Authorization="Bearer s3cret") as feed:
+            await sandbox.collect()
+            assert (await feed.next()).type == "transaction"
+
+
+class TestComingBack:
+    @pytest.mark.parametrize("by_query", [False, True])
+    async def test_what_came_meanwhile_comes_first(self, sandbox: Sandbox, by_query: bool) -> None:
+        async with listening(sandbox) as feed:
+            await pay(sandbox)
+            before = await feed.take(UNTIL_PAID)
+        await pay(sandbox, transaction_id="T2")
+        last = before[2].id
+        query, headers = (f"?after={last}", {}) if by_query else ("", {"Last-Event-ID": last})
+
+        async with listening(sandbox, query, **headers) as feed:
+            assert await feed.take(4) == before[3:]
+            meanwhile = await feed.take(UNTIL_PAID)
+            await pay(sandbox, transaction_id="T3")
+            afterwards = await feed.take(UNTIL_PAID)
+
+        assert types(meanwhile) == types(afterwards) == types(before)
+        assert meanwhile[0].data["transaction_id"] == "T2"
+        assert [each.id.rpartition("-")[2] for each in (*before, *meanwhile, *afterwards)] == [
+            str(number) for number in range(1, 3 * UNTIL_PAID + 1)
+        ]
+
+    async def test_what_the_browser_heard_goes_before_what_its_page_asked(
+        self, sandbox: Sandbox
+    ) -> None:
+        """It comes back to the same address, whatever it has heard since."""
+        async with listening(sandbox) as feed:
+            await pay(sandbox)
+            heard = await feed.take(UNTIL_PAID)
+
+        headers = {"Last-Event-ID": heard[3].id}
+        async with listening(sandbox, f"?after={heard[0].id}", **headers) as feed:
+            assert await feed.take(3) == heard[4:]
+
+    async def test_filters_hold_for_what_was_missed(self, sandbox: Sandbox) -> None:
+        async with listening(sandbox) as feed:
+            await pay(sandbox)
+            first, *_ = await feed.take(UNTIL_PAID)
+        await pay(sandbox, service_id=56)
+
+        query = f"?service_id=56&types=transaction&after={first.id}"
+        async with listening(sandbox, query) as feed:
+            heard = await feed.take(2)
+
+        assert fields(heard, "service_id", "status") == [
+            ("transaction", 56, "002"),
+            ("transaction", 56, "000"),
+        ]
+
+    @pytest.mark.parametrize("last", ["of-an-earlier-run-7", "nonsense", "1"])
+    async def test_an_id_that_is_not_known_is_a_gap(self, sandbox: Sandbox, last: str) -> None:
+        """Whoever hears of it has lists to load anew; then comes what there is."""
+        async with listening(sandbox) as feed:
+            await pay(sandbox)
+            known = await feed.take(UNTIL_PAID)
+
+        query = "?service_id=55&types=transaction"
+        async with listening(sandbox, query, **{"Last-Event-ID": last}) as feed:
+            gap, *heard = await feed.take(3)
+        async with listening(sandbox, **{"Last-Event-ID": gap.id}) as feed:
+            again = await feed.take(UNTIL_PAID)
+
+        assert (gap.type, gap.data) == ("gap", {"after": last})
+        assert heard == [known[0], known[2]]
+        assert again == known
+
+
+async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection of one who asks for messages, and then reads none."""
+    address = urlsplit(sandbox.url)
+    streams = await asyncio.open_connection(address.hostname, address.port, limit=1024)
+    streams[1].write(b"GET /_sandbox/events?types=sms HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await streams[0].readuntil(b"retry: 1000\n\n")
+    return streams
+
+
+async def send_many(sandbox: Sandbox) -> None:
+    """A thousand messages, which are as many events."""
+    await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": 1000})
+    assert (await sandbox.bulk(*(f"0244{number:06}" for number in range(1000)))).code == "370"
+
+
+def unsent(sandbox: Sandbox) -> bool:
+    """Whether the system took no more of what the server has to send."""
+    assert sandbox.runner.server is not None
+    transports = (connection.transport for connection in sandbox.runner.server.connections)
+    return any(each is not None and each.get_write_buffer_size() for each in transports)
+
+
+class TestNobodyWaits:
+    @pytest.fixture
+    def server(self, caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+        """What the server logs; nothing of what readers do is a fault of it."""
+        with caplog.at_level(logging.WARNING):
+            yield caplog
+        assert [each for each in caplog.records if each.levelno > logging.WARNING] == []
+
+    async def test_who_does_not_read_is_hung_up_on_and_may_come_back(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    ) -> None:
+        """The others go on hearing, the writers go on writing."""
+        lazy, said = await not_reading(sandbox)
+
+        async with listening(sandbox, "?types=sms") as keen:
+            heard = []
+            while not server.records:
+                await send_many(sandbox)
+                heard += await keen.take(1000)
+
+        assert ["did not keep up" in each.message for each in server.records] == [True]
+        async with asyncio.timeout(10):  # which is for ever
+            left = re.findall(rb"^id: (\S+)$", await lazy.read(), re.MULTILINE)[:-1]
+        said.close()
+        ids = [each.id for each in heard]
+        assert [each.decode() for each in left] == ids[: len(left)]
+        assert len(left) < len(ids)
+        headers = {"Last-Event-ID": ids[len(left) - 1]}
+        async with listening(sandbox, "?types=sms", **headers) as back:
+            assert await back.take(len(ids) - len(left)) == heard[len(left) :]
+
+    async def test_who_goes_is_forgotten(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    ) -> None:
+        async with listening(sandbox) as gone:
+            gone.response.close()
+        async with listening(sandbox) as feed:
+            for name in ("T1", "T2", "T3"):
+                await pay(sandbox, transaction_id=name)
+            await feed.take(3 * UNTIL_PAID)
+
+        assert server.records == []
+
+    async def test_a_server_that_stops_lets_its_readers_go(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    ) -> None:
+        """Those that it would wait for it would cut off in the end, without the end of a body."""
+        async with listening(sandbox) as one, listening(sandbox, "?types=sms") as other:
+            await pay(sandbox)
+            await one.take(UNTIL_PAID)
+
+            await sandbox.stop()
+
+            assert [await feed.response.content.read() for feed in (one, other)] == [b"", b""]
+
+    async def test_a_server_that_stops_does_not_wait_for_who_does_not_read(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    ) -> None:
+        sandbox.runner._shutdown_timeout = 3600
+        _, said = await not_reading(sandbox)
+        async with listening(sandbox, "?types=sms") as keen:
+            while not unsent(sandbox):
+                await send_many(sandbox)
+                await keen.take(1000)
+
+        async with asyncio.timeout(30):  # which is for ever, and less than an hour
+            await sandbox.stop()
+
+        said.close()
+        assert server.records == []
+
+    async def test_silence_is_told_too(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(web_events, "KEEP_ALIVE_S", 0.001)
+
+        async with listening(sandbox) as feed:
+            assert await feed.block() == ": keep-alive\n"
+            assert feed.response.headers["Content-Type"] == "text/event-stream"
+            assert feed.response.headers["Cache-Control"] == "no-cache"
+            assert feed.response.headers["X-Accel-Buffering"] == "no"
