@@ -40,6 +40,7 @@ from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.snapshots import Snapshots
 from sandbox_sim.gateway.telling import TellingStore
 from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.gateway.watch import Watch
@@ -58,6 +59,7 @@ from sandbox_sim.web.operations import Operations
 from sandbox_sim.web.overrides import OverrideBody
 from sandbox_sim.web.records import RecordsFace
 from sandbox_sim.web.rules import RulesFace
+from sandbox_sim.web.snapshots import SnapshotsFace
 
 if TYPE_CHECKING:
     from sandbox_sim.gateway.doctor import Doctor
@@ -185,6 +187,7 @@ def build(
                 Interventions(store, clock, journal, settlement),
                 guard,
             ),
+            SnapshotsFace(Snapshots(store, clock, journal), guard),
             CheckoutFace(pages, guard),
             RulesFace(rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
             RulesFace(rules, RuleKind.FAULT, "faults", FaultBody, guard),

@@ -56,6 +56,7 @@ class _Commands(LazyGroup):
         "requests": "sandbox_sim.cli.records:requests",
         "reset": "sandbox_sim.cli.state:reset",
         "sms": "sandbox_sim.cli.records:sms",
+        "snapshot": "sandbox_sim.cli.snapshots:snapshot",
         "transactions": "sandbox_sim.cli.records:transactions",
         "trigger": "sandbox_sim.cli.trigger:trigger",
     }

@@ -46,10 +46,8 @@ class Interventions:
         await self._journal.save()
 
         async def work(unit: Unit) -> None:
-            had_rules = bool(await unit.rules())
             await unit.reset(service_id)
-            if had_rules:
-                await unit.announce(Topic.RULES)
+            await unit.announce(Topic.RULES)
 
         await self._store.run(work)
 

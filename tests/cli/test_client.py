@@ -238,7 +238,7 @@ def test_help_lists_every_command() -> None:
 
     names = (
         "callbacks clock config doctor faults inbox ledger overrides readyz requests reset serve "
-        "sms transactions trigger"
+        "sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
 
@@ -255,6 +255,7 @@ def test_help_lists_every_command() -> None:
         ("inbox", "clear show wait"),
         ("clock", "advance freeze resume show"),
         ("overrides", "add clear list"),
+        ("snapshot", "delete list load save"),
     ],
 )
 def test_help_of_a_group(words: str, names: str) -> None:

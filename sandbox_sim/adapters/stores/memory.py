@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from sandbox_sim.adapters.stores.announcements import Announcements
 from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
+from sandbox_sim.adapters.stores.memory_snapshots import MemorySnapshots
 from sandbox_sim.adapters.stores.memory_state import PlacedEntry, QueuedJob, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
@@ -26,7 +27,7 @@ from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.transactions import Transaction
-from sandbox_sim.gateway.ports import Clock, Topic, Unit
+from sandbox_sim.gateway.ports import Clock, JobLost, Topic, Unit
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ class MemoryStore:
         return result
 
 
-class _MemoryUnit(MemoryLedger):
+class _MemoryUnit(MemoryLedger, MemorySnapshots):
     """The one unit of work."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
@@ -122,7 +123,7 @@ class _MemoryUnit(MemoryLedger):
         service = self._service(callback.service_id)
         before = service.callbacks.get(callback.id)
         if before is None:
-            self._put(self._places, callback.id, next(self._numbers))
+            self._put(service.places, callback.id, next(self._numbers))
         self._put(service.callbacks, callback.id, callback)
         finished_before = before is not None and before.state is not Delivery.PENDING
         if callback.state is Delivery.PENDING or finished_before:
@@ -140,9 +141,10 @@ class _MemoryUnit(MemoryLedger):
         ]
 
     async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
-        kept = self._service(service_id).callbacks
-        last = self._places.get(callback_id, 0)
-        held = [each for each in kept.values() if each.held and self._places[each.id] <= last]
+        service = self._service(service_id)
+        kept, places = service.callbacks, service.places
+        last = places.get(callback_id, 0)
+        held = [each for each in kept.values() if each.held and places[each.id] <= last]
         for callback in held:
             self._put(kept, callback.id, callback._replace(held=False))
         return [callback.id for callback in held]
@@ -156,7 +158,7 @@ class _MemoryUnit(MemoryLedger):
         if forgotten is None or forgotten.state is Delivery.PENDING:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
-        self._take(self._places, callback_id)
+        self._take(service.places, callback_id)
         del service.callbacks[callback_id]
 
         def take_back() -> None:
@@ -188,8 +190,12 @@ class _MemoryUnit(MemoryLedger):
         return self._by_place(lists, listing, "processing_id")
 
     def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
-        name_of = attrgetter(name)
-        return stretch(lists, listing, name_of, lambda record: self._places[name_of(record)])
+        name_of, service_of = attrgetter(name), attrgetter("service_id")
+
+        def place_of(record: T) -> int:
+            return self._services[service_of(record)].places[name_of(record)]
+
+        return stretch(lists, listing, name_of, place_of)
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
@@ -238,9 +244,9 @@ class _MemoryUnit(MemoryLedger):
         return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
 
     async def finish(self, job: Job) -> None:
-        entry = self._claimed.pop(job.number, None)
-        if entry is not None:
-            self.undo.append(lambda: self._claimed.__setitem__(job.number, entry))
+        if job.number not in self._claimed:
+            raise JobLost(f"job {job.number} is done already, or forgotten")
+        self._take(self._claimed, job.number)
 
     async def next_due(self) -> datetime | None:
         return self._heap[0][0] if self._heap else None
@@ -261,7 +267,7 @@ class _MemoryUnit(MemoryLedger):
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
         for message in messages:
-            self._put(self._places, message.processing_id, next(self._numbers))
+            self._put(service.places, message.processing_id, next(self._numbers))
             self._put(service.messages, message.processing_id, message)
         batch_id = messages[0].batch_id
         if batch_id is not None:
@@ -316,21 +322,6 @@ class _MemoryUnit(MemoryLedger):
 
     async def announce(self, topic: Topic) -> None:
         self.announced = (*self.announced, topic)
-
-    async def reset(self, service_id: int | None) -> None:
-        self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
-        if service_id is None:
-            self._begin_anew()
-            return
-        service = self._service(service_id)
-        for name in (*service.callbacks, *service.messages):
-            self._take(self._places, name)
-        self._services = {n: each for n, each in self._services.items() if n != service_id}
-        self._rules = {n: r for n, r in self._rules.items() if r.match.service_id != service_id}
-        self._heap = [job for job in self._heap if job[3] != service_id]
-        heapq.heapify(self._heap)
-        self._claimed = {n: job for n, job in self._claimed.items() if job[3] != service_id}
-        self._lines = [line for line in self._lines if line.posting.service_id != service_id]
 
     async def clock(self) -> ClockState | None:
         return self._clock_state

@@ -4,8 +4,9 @@ import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from cachetools import TLRUCache
 
@@ -20,6 +21,7 @@ from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
 from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import Message
+from sandbox_sim.domain.snapshots import Snapshot, moved_on
 from sandbox_sim.gateway.ports import Clock, Topic
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
@@ -41,6 +43,38 @@ class Service:
     batches: dict[str, list[str]] = field(default_factory=dict)
     entries: deque[PlacedEntry] = field(default_factory=deque)
     dropped: int = 0
+    # The order in which callbacks and messages came: the clock may stand still.
+    places: dict[str, int] = field(default_factory=dict)
+
+    def copied(self, by: timedelta) -> "Service":
+        """The same records in containers of their own, every time in them so much later."""
+        return Service(*(copied(getattr(self, each.name), by) for each in fields(self)))
+
+
+class Kept(NamedTuple):
+    """What a snapshot holds, in containers of its own.
+
+    jobs: in the order in which they fall due. rules: those of others too, for the order of them.
+    """
+
+    services: dict[int, Service]
+    checkouts: list[Checkout]
+    jobs: list[QueuedJob]
+    inboxes: dict[str, deque[InboxMessage]]
+    rules: dict[str, Rule]
+
+
+def copied(kept: Any, by: timedelta) -> Any:
+    """Containers anew, and what they hold with every time in it so much later."""
+    match kept:
+        case Service() | StatusCache():
+            return kept.copied(by)
+        case dict():
+            return {key: copied(value, by) for key, value in kept.items()}
+        case list() | deque():
+            return type(kept)(copied(each, by) for each in kept)
+        case _:
+            return moved_on(kept, by)
 
 
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.
@@ -58,6 +92,7 @@ class MemoryState(Undo):
         self._clock = clock
         self._numbers = itertools.count(1)
         self._clock_state: ClockState | None = None
+        self._snapshots: dict[str, tuple[Snapshot, Kept]] = {}
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -69,8 +104,6 @@ class MemoryState(Undo):
         )
         self._heap: list[QueuedJob] = []
         self._claimed: dict[int, QueuedJob] = {}
-        # The order in which records of all services came: the clock may stand still.
-        self._places: dict[str, int] = {}
         self._lines: list[LedgerLine] = []
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
         self._rules: dict[str, Rule] = {}
