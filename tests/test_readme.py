@@ -191,8 +191,11 @@ async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_wha
         assert processed is (request == "is processed"), fault
 
 
-async def test_snapshots_are_saved_loaded_listed_and_deleted(sandbox: Sandbox) -> None:
-    (commands,) = re.findall(r"^```sh\n(.*?)^```$", section("Snapshots"), re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("title", ["Snapshots", "Made-up people"])
+async def test_the_commands_of_a_section_do_what_they_are_told(
+    sandbox: Sandbox, title: str
+) -> None:
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
     environment = {"SANDBOX_SIM_ENDPOINT_URL": sandbox.url, "SANDBOX_SIM_TOKEN": None}
 
     for command in commands.splitlines():

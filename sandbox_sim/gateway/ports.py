@@ -22,6 +22,7 @@ from sandbox_sim.domain.ledger import (
     Posting,
 )
 from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.people import Lives
 from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.snapshots import Snapshot
@@ -96,6 +97,17 @@ class Ids(Protocol):
 
     def draw(self) -> float:
         """A random number, at least 0 and below 1."""
+        ...
+
+
+class People(Protocol):
+    """Whoever a gateway is filled with that has nothing to show yet."""
+
+    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+        """So many payments and SMS, the same every time and everywhere; what is newest is now.
+
+        The payments have no `callback_url`.
+        """
         ...
 
 

@@ -237,8 +237,8 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in in_process("--help").stdout.splitlines() if line.strip()]
 
     names = (
-        "callbacks clock config doctor faults inbox ledger overrides readyz requests reset serve "
-        "sms snapshot transactions trigger"
+        "callbacks clock config doctor faults inbox ledger overrides readyz requests reset seed "
+        "serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
 
