@@ -13,6 +13,7 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
@@ -38,11 +39,14 @@ from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store, 
 from sandbox_sim.gateway.queries import Queries
 from sandbox_sim.gateway.records import Records
 from sandbox_sim.gateway.rules import Rules
+from sandbox_sim.gateway.seeding import Seeding
 from sandbox_sim.gateway.settlement import Notices, Settlement
 from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.snapshots import Snapshots
 from sandbox_sim.gateway.telling import TellingStore
 from sandbox_sim.gateway.timekeeping import Timekeeping
 from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.web.address import OurAddress
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
 from sandbox_sim.web.clock import ClockFace
@@ -58,6 +62,8 @@ from sandbox_sim.web.operations import Operations
 from sandbox_sim.web.overrides import OverrideBody
 from sandbox_sim.web.records import RecordsFace
 from sandbox_sim.web.rules import RulesFace
+from sandbox_sim.web.seed import SeedFace
+from sandbox_sim.web.snapshots import SnapshotsFace
 
 if TYPE_CHECKING:
     from sandbox_sim.gateway.doctor import Doctor
@@ -118,6 +124,8 @@ def build(
     watch = Watch(store, clock)
     overrides = Overrides(store, rules, settlement, watch)
     pages = CheckoutPages(store, clock, settlement, sandbox)
+    settle_delay = timedelta(milliseconds=settings.settle_delay_ms)
+    transition = timedelta(milliseconds=settings.sms_transition_ms)
     payments = Payments(
         store,
         clock,
@@ -126,7 +134,7 @@ def build(
         gate,
         overrides,
         sandbox=sandbox,
-        settle_delay=timedelta(milliseconds=settings.settle_delay_ms),
+        settle_delay=settle_delay,
         auto_complete=timedelta(milliseconds=settings.card_auto_complete_ms),
     )
     sms = Sms(
@@ -136,7 +144,19 @@ def build(
         accounts,
         allowlist=sandbox.allowlist,
         approved_senders=frozenset(settings.approved_senders),
-        transition=timedelta(milliseconds=settings.sms_transition_ms),
+        transition=transition,
+    )
+    seeding = Seeding(
+        store,
+        clock,
+        FakePeople(sandbox, settings.approved_senders),
+        accounts,
+        settlement,
+        sms,
+        clients,
+        sandbox=sandbox,
+        settle_delay=settle_delay,
+        transition=transition,
     )
     jobs = Jobs(
         store,
@@ -161,6 +181,7 @@ def build(
         card_entry=settings.sandbox_card_entry,
     )
     journal = Journal(store, clock)
+    our_address = OurAddress(settings.public_url, settings.base_path)
     losses = Losses(clock)
     frontdoor = Frontdoor(
         Entrance(clients.values(), clock, limit),
@@ -171,7 +192,7 @@ def build(
         journal,
         Faults(store, rules, ids),
         losses,
-        public_url=settings.public_url,
+        our_address=our_address,
         base_path=settings.base_path,
         reject_status=settings.sandbox_reject_status,
     )
@@ -186,6 +207,8 @@ def build(
             ClockFace(clock, timekeeping, guard),
             LedgerFace(Ledger(store, clock, accounts), guard),
             RecordsFace(Records(store, journal, watch), interventions, guard),
+            SnapshotsFace(Snapshots(store, clock, journal), guard),
+            SeedFace(seeding, our_address, guard),
             CheckoutFace(pages, guard),
             RulesFace(rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
             RulesFace(rules, RuleKind.FAULT, "faults", FaultBody, guard),

@@ -191,6 +191,19 @@ async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_wha
         assert processed is (request == "is processed"), fault
 
 
+@pytest.mark.parametrize("title", ["Snapshots", "Made-up people"])
+async def test_the_commands_of_a_section_do_what_they_are_told(
+    sandbox: Sandbox, title: str
+) -> None:
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
+    environment = {"SANDBOX_SIM_ENDPOINT_URL": sandbox.url, "SANDBOX_SIM_TOKEN": None}
+
+    for command in commands.splitlines():
+        words = shlex.split(command)[1:]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words, env=environment)
+        assert (result.exit_code, result.stderr) == (0, "")
+
+
 async def test_the_doctor_says_of_an_inbox_what_stands_below(sandbox: Sandbox) -> None:
     command, output = re.findall(
         r"^```\w+\n(.*?)^```$", section("Is my receiver right?"), re.MULTILINE | re.DOTALL

@@ -1,4 +1,4 @@
-"""The only place that draws random numbers."""
+"""The only place that draws random numbers, beside the made-up people."""
 
 import itertools
 import random

@@ -55,7 +55,9 @@ class _Commands(LazyGroup):
         "overrides": "sandbox_sim.cli.rules:overrides",
         "requests": "sandbox_sim.cli.records:requests",
         "reset": "sandbox_sim.cli.state:reset",
+        "seed": "sandbox_sim.cli.state:seed",
         "sms": "sandbox_sim.cli.records:sms",
+        "snapshot": "sandbox_sim.cli.snapshots:snapshot",
         "transactions": "sandbox_sim.cli.records:transactions",
         "trigger": "sandbox_sim.cli.trigger:trigger",
     }

@@ -1,4 +1,4 @@
-"""`sandbox-sim clock …` and `reset`: time moved on and stopped, and state begun anew."""
+"""`sandbox-sim clock …`, `reset` and `seed`: time moved on and stopped, state begun anew."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.cli.tables import table
 
 # A receiver that hangs takes its 30 s of real time, at each of its attempts on the way.
 PATIENCE_S: Final = 600.0
@@ -73,6 +74,24 @@ def reset(session: Session, /, service_id: int | None) -> None:
     """Begin anew: forget all that was done."""
     body = {} if service_id is None else {"service_id": service_id}
     session.tell(session.gateway.control("POST", "reset", body=body), _begun_anew)
+
+
+@click.command()
+@click.option("--seed", type=int, help="What the people are made of; by default 42.")
+@click.option("--count", type=int, help="How many payments and SMS; by default 20.")
+@click.option("--service-id", type=int, help="The service that they are of; by default 55.")
+@asks
+def seed(session: Session, /, **chosen: int | None) -> None:
+    """Fill a service with the life of made-up people, the same for the same seed."""
+    body = {name: value for name, value in chosen.items() if value is not None}
+    session.tell(session.gateway.control("POST", "seed", body=body), _people)
+
+
+def _people(document: dict[str, Any]) -> Iterator[str]:
+    what = f"{document['payments']} payments and {document['messages']} SMS"
+    yield f"{what} for service {document['service_id']}, of seed {document['seed']}:"
+    names = ("name", "customer_number", "nw")
+    yield from table(names, [[each[name] for name in names] for each in document["people"]])
 
 
 def _time(document: dict[str, Any]) -> Iterator[str]:

@@ -24,6 +24,7 @@ class EventType(StrEnum):
     FAULT = "fault"
     CLOCK = "clock"
     RESET = "reset"
+    RESTORE = "restore"
     GAP = "gap"
 
 

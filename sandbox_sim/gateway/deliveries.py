@@ -204,10 +204,9 @@ class Deliveries:
         attempt = tried.attempts[-1]
 
         async def record(unit: Unit) -> None:
-            if await unit.callback(callback.service_id, callback.id) is None:
-                return  # the service was reset meanwhile
-            await unit.save_callback(tried)
+            # The job first: after a reset or a restore it is lost, and the callback another one.
             await unit.finish(job)
+            await unit.save_callback(tried)
             if attempt.number == 1:
                 await self._held.overtaken(unit, callback, attempt.at)
             if attempt.next_attempt_at is not None:

@@ -54,10 +54,8 @@ class Interventions:
         await self._deliveries.abandon(service_id)
 
         async def work(unit: Unit) -> None:
-            had_rules = bool(await unit.rules())
             await unit.reset(service_id)
-            if had_rules:
-                await unit.announce(Topic.RULES)
+            await unit.announce(Topic.RULES)
 
         await self._store.run(work)
 

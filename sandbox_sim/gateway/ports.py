@@ -22,8 +22,10 @@ from sandbox_sim.domain.ledger import (
     Posting,
 )
 from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.people import Lives
 from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
+from sandbox_sim.domain.snapshots import Snapshot
 from sandbox_sim.domain.transactions import Transaction
 
 T = TypeVar("T")
@@ -95,6 +97,17 @@ class Ids(Protocol):
 
     def draw(self) -> float:
         """A random number, at least 0 and below 1."""
+        ...
+
+
+class People(Protocol):
+    """Whoever a gateway is filled with that has nothing to show yet."""
+
+    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+        """So many payments and SMS, the same every time and everywhere; what is newest is now.
+
+        The payments have no `callback_url`.
+        """
         ...
 
 
@@ -192,7 +205,7 @@ class Unit(Protocol):
         ...
 
     async def finish(self, job: Job) -> None:
-        """A claimed job is done; `JobLost` where another server took it over."""
+        """A claimed job is done; `JobLost` where it is ours no more."""
         ...
 
     async def next_due(self) -> datetime | None:
@@ -279,7 +292,34 @@ class Unit(Protocol):
         ...
 
     async def reset(self, service_id: int | None) -> None:
-        """Forget all that was ever done for a service, its jobs too; or for all, inboxes too."""
+        """Forget all that was ever done for a service, its jobs too; or for all, inboxes too.
+
+        Where several servers share the state they wait here until no other unit is at work, so it
+        comes first in its unit; and so do those that change snapshots.
+        """
+        ...
+
+    async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
+        """Keep all that `reset` would forget, instead of what was kept under this name before.
+
+        A job that is claimed is kept as one to be done.
+        """
+        ...
+
+    async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
+        """Forget what `reset` would, and have what was kept in its place; None if there is none.
+
+        Every time in it is later by what has gone by since. Nobody has claimed its jobs: whoever
+        works on them still finds that they are lost.
+        """
+        ...
+
+    async def delete_snapshot(self, name: str) -> bool:
+        """Keep it no longer; whether there was one."""
+        ...
+
+    async def snapshots(self) -> Sequence[Snapshot]:
+        """Every snapshot, the one that was saved last first; `reset` forgets none."""
         ...
 
     async def clock(self) -> ClockState | None:
@@ -300,7 +340,7 @@ class StoreError(Exception):
 
 
 class JobLost(Exception):
-    """A claimed job is ours no more: another server does it, or it was done already."""
+    """A claimed job is ours no more: done already, forgotten, or another server's by now."""
 
 
 class Store(Protocol):

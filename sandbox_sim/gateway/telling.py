@@ -5,11 +5,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from sandbox_sim.domain import callbacks, inbox, journal, ledger, rules, sms, transactions
+from sandbox_sim.domain import (
+    callbacks,
+    inbox,
+    journal,
+    ledger,
+    rules,
+    sms,
+    snapshots,
+    transactions,
+)
 from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.events import Event, EventType
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.rules import Rule
+from sandbox_sim.domain.snapshots import Snapshot
 from sandbox_sim.gateway.clock import shown as clock_shown
 from sandbox_sim.gateway.feed import Feed
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
@@ -127,6 +137,14 @@ class _NotingUnit:
         self._unit = unit
         self._noted = noted
         self._events_of = events_of
+
+    async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
+        """Whose state it is turns out only then."""
+        restored = await self._unit.restore_snapshot(name, now)
+        if restored is not None:
+            show = partial(snapshots.shown, restored)
+            self._noted.append(Event(EventType.RESTORE, restored.service_id, show))
+        return restored
 
     def __getattr__(self, name: str) -> object:
         method = getattr(self._unit, name)

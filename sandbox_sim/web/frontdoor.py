@@ -14,6 +14,7 @@ from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.faults import Faults
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Clock, Ids, StoreError
+from sandbox_sim.web.address import OurAddress
 from sandbox_sim.web.answers import Answer, explain, render
 from sandbox_sim.web.asked import asked_of
 from sandbox_sim.web.entrance import Entrance
@@ -37,7 +38,7 @@ class Frontdoor:
         faults: Faults,
         losses: Losses,
         *,
-        public_url: str | None,
+        our_address: OurAddress,
         base_path: str,
         reject_status: int,
     ) -> None:
@@ -49,8 +50,7 @@ class Frontdoor:
         self._journal = journal
         self._faults = faults
         self._losses = losses
-        self._public_url = public_url
-        self._base_path = base_path
+        self._our_address = our_address
         self._reject_status = reject_status
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -68,7 +68,7 @@ class Frontdoor:
                     await expect(request)
                 came_whole = request.content.is_eof()
                 raw = _body(request) if came_whole else await request.read()
-                call = Call(admitted, raw, lambda: self._address(request), path.operation)
+                call = Call(admitted, raw, lambda: self._our_address(request), path.operation)
                 if self._faults.any:
                     fault = await self._befall(call)
                 if fault is None or fault.processed:
@@ -112,14 +112,6 @@ class Frontdoor:
         if fault is not None and not fault.processed:
             call.service_id, call.operation, call.transaction_id = asked[:3]
         return fault
-
-    def _address(self, request: web.Request) -> str:
-        """Our own address: the setting, or the one that this request came in by (D1)."""
-        if self._public_url is not None:
-            return self._public_url
-        transport = request.transport
-        host, port = transport.get_extra_info("sockname")[:2] if transport else ("127.0.0.1", 0)
-        return f"{request.scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._base_path}"
 
 
 def _entry(

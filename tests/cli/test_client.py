@@ -237,8 +237,8 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in in_process("--help").stdout.splitlines() if line.strip()]
 
     names = (
-        "callbacks clock config doctor faults inbox ledger overrides readyz requests reset serve "
-        "sms transactions trigger"
+        "callbacks clock config doctor faults inbox ledger overrides readyz requests reset seed "
+        "serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
 
@@ -255,6 +255,7 @@ def test_help_lists_every_command() -> None:
         ("inbox", "clear show wait"),
         ("clock", "advance freeze resume show"),
         ("overrides", "add clear list"),
+        ("snapshot", "delete list load save"),
     ],
 )
 def test_help_of_a_group(words: str, names: str) -> None:

@@ -1,4 +1,4 @@
-"""`sandbox-sim clock show | advance | freeze | resume` and `reset`."""
+"""`sandbox-sim clock show | advance | freeze | resume`, `reset` and `seed`."""
 
 import re
 from datetime import timedelta
@@ -78,3 +78,23 @@ async def test_a_service_id_that_is_none(sandbox: Sandbox) -> None:
 
     assert result.exit_code == 1
     assert "service_id" in result.stderr
+
+
+async def test_seed_tells_who_lives_there_now(sandbox: Sandbox) -> None:
+    what, headings, *people = await printed(sandbox, "seed", "--count", 4, "--service-id", 56)
+
+    assert what == "4 payments and 4 SMS for service 56, of seed 42:"
+    assert columns(headings) == ["name", "customer_number", "nw"]
+    assert len(people) == 2
+    listed = await as_json(sandbox, "transactions", "list", "--service-id", 56)
+    assert len(listed["transactions"]) == 4
+
+
+async def test_the_same_seed_twice(sandbox: Sandbox) -> None:
+    made = await as_json(sandbox, "seed", "--seed", 7)
+    assert (made["seed"], made["service_id"], made["payments"]) == (7, 55, 20)
+
+    result = await on(sandbox, "seed", "--seed", 7)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "reset the service or take another seed" in result.stderr

@@ -93,6 +93,19 @@ class TestWhatIsTold:
 
         assert fields(heard, "service_id") == [("reset", 55), ("reset", None)]
 
+    async def test_coming_back_to_a_snapshot(self, sandbox: Sandbox) -> None:
+        for body in (b'{"name": "one", "service_id": 55}', b'{"name": "all"}'):
+            await ask(sandbox, "POST", "/_sandbox/snapshots", body)
+        async with listening(sandbox) as feed:
+            for name in ("one", "never", "all"):
+                await ask(sandbox, "POST", f"/_sandbox/snapshots/{name}/restore")
+            heard = await feed.take(2)
+
+        assert fields(heard, "name", "service_id") == [
+            ("restore", "one", 55),
+            ("restore", "all", None),
+        ]
+
     async def test_nothing_of_health_checks(self, sandbox: Sandbox) -> None:
         async with listening(sandbox) as feed:
             await shown(sandbox, "readyz")

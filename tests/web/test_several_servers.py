@@ -148,6 +148,25 @@ async def test_they_have_one_sms_balance_and_one_history(start: Start) -> None:
     assert (await one.history()).body == (await other.history()).body
 
 
+async def test_a_snapshot_taken_at_one_is_restored_at_the_other(start: Start) -> None:
+    """And its jobs are done by whoever finds them first."""
+    one, other = await start(), await start()
+    await one.collect()
+    await one.sms()
+    await ask(one, "POST", "/_sandbox/snapshots", b'{"name": "before"}')
+    await one.advance(minutes=20)
+    assert (await other.status()).code == "027"
+
+    await ask(other, "POST", "/_sandbox/snapshots/before/restore")
+
+    assert (await one.status()).data["status"] == "002"
+    assert (await one.history()).data[0]["status"] == "ACKNOWLEDGED"
+    await one.advance(seconds=1)
+    assert (await other.status()).data["status"] == "000"
+    assert (await other.history()).data[0]["status"] == "SENT"
+    assert len(await one.inbox()) == 1
+
+
 @pytest.mark.decision("D14")
 async def test_a_repeated_transaction_id_is_one_for_both(start: Start) -> None:
     one, other = await start(duplicates="reject"), await start(duplicates="reject")

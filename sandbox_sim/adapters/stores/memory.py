@@ -13,8 +13,8 @@ from operator import attrgetter, itemgetter
 from typing import TypeVar
 
 from sandbox_sim.adapters.stores.announcements import Announcements
-from sandbox_sim.adapters.stores.memory_jobs import MemoryJobs
 from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
+from sandbox_sim.adapters.stores.memory_snapshots import MemorySnapshots
 from sandbox_sim.adapters.stores.memory_state import PlacedEntry, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
@@ -79,7 +79,7 @@ class MemoryStore:
         return result
 
 
-class _MemoryUnit(MemoryLedger, MemoryJobs):
+class _MemoryUnit(MemoryLedger, MemorySnapshots):
     """The one unit of work."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
@@ -107,10 +107,12 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
-        return self._checkouts.get(checkout_id)
+        number, found = self._checkouts.get(checkout_id, (0, None))
+        return None if found is None or self._is_gone(found.service_id, number) else found
 
     async def save_checkout(self, checkout: Checkout) -> None:
-        self._put(self._checkouts, checkout.id, checkout)
+        self._service(checkout.service_id)
+        self._put(self._checkouts, checkout.id, (next(self._serials), checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
         services = self._listed(service_id)
@@ -121,7 +123,7 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         service = self._service(callback.service_id)
         before = service.callbacks.get(callback.id)
         if before is None:
-            self._put(self._places, callback.id, next(self._numbers))
+            self._put(service.places, callback.id, next(self._numbers))
         self._put(service.callbacks, callback.id, callback)
         finished_before = before is not None and before.state is not Delivery.PENDING
         if callback.state is Delivery.PENDING or finished_before:
@@ -139,9 +141,10 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         ]
 
     async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
-        kept = self._service(service_id).callbacks
-        last = self._places.get(callback_id, 0)
-        held = [each for each in kept.values() if each.held and self._places[each.id] <= last]
+        service = self._service(service_id)
+        kept, places = service.callbacks, service.places
+        last = places.get(callback_id, 0)
+        held = [each for each in kept.values() if each.held and places[each.id] <= last]
         for callback in held:
             self._put(kept, callback.id, callback._replace(held=False))
         return [callback.id for callback in held]
@@ -155,7 +158,7 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         if forgotten is None or forgotten.state is Delivery.PENDING:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
-        self._take(self._places, callback_id)
+        self._take(service.places, callback_id)
         del service.callbacks[callback_id]
 
         def take_back() -> None:
@@ -187,8 +190,12 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
         return self._by_place(lists, listing, "processing_id")
 
     def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
-        name_of = attrgetter(name)
-        return stretch(lists, listing, name_of, lambda record: self._places[name_of(record)])
+        name_of, service_of = attrgetter(name), attrgetter("service_id")
+
+        def place_of(record: T) -> int:
+            return self._services[service_of(record)].places[name_of(record)]
+
+        return stretch(lists, listing, name_of, place_of)
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
@@ -226,7 +233,7 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._service(messages[0].service_id)
         for message in messages:
-            self._put(self._places, message.processing_id, next(self._numbers))
+            self._put(service.places, message.processing_id, next(self._numbers))
             self._put(service.messages, message.processing_id, message)
         batch_id = messages[0].batch_id
         if batch_id is not None:
@@ -281,19 +288,6 @@ class _MemoryUnit(MemoryLedger, MemoryJobs):
 
     async def announce(self, topic: Topic) -> None:
         self.announced = (*self.announced, topic)
-
-    async def reset(self, service_id: int | None) -> None:
-        if service_id is None:
-            self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
-            self._begin_anew()
-            return
-        service = self._service(service_id)
-        for name in (*service.callbacks, *service.messages):
-            self._take(self._places, name)
-        self._take(self._services, service_id)
-        self.undo.append(partial(setattr, self, "_rules", self._rules))
-        self._rules = {n: r for n, r in self._rules.items() if r.match.service_id != service_id}
-        self._sweep_later()
 
     async def clock(self) -> ClockState | None:
         return self._clock_state

@@ -14,6 +14,7 @@ from typing import Final
 
 from sandbox_sim.adapters.stores.memory_state import MemoryState, QueuedJob
 from sandbox_sim.domain.jobs import Job
+from sandbox_sim.gateway.ports import JobLost
 
 # Fewer jobs than that are not worth a sweep.
 _FEW: Final = 64
@@ -24,7 +25,7 @@ class MemoryJobs(MemoryState):
 
     async def add_job(self, job: Job) -> None:
         self._service(job.service_id)
-        entry = (job.due_at, next(self._job_numbers), job.kind, job.service_id, job.subject)
+        entry = (job.due_at, next(self._serials), job.kind, job.service_id, job.subject)
         heapq.heappush(self._heap, entry)
         if self.added is None or job.due_at < self.added:
             self.added = job.due_at
@@ -42,8 +43,9 @@ class MemoryJobs(MemoryState):
 
     async def finish(self, job: Job) -> None:
         service = self._services.get(job.service_id)
-        if service is not None and job.number in service.claimed:
-            self._take(service.claimed, job.number)
+        if service is None or job.number not in service.claimed:
+            raise JobLost(f"job {job.number} is done already, or forgotten")
+        self._take(service.claimed, job.number)
 
     async def next_due(self) -> datetime | None:
         self._pop_stale()
@@ -62,8 +64,7 @@ class MemoryJobs(MemoryState):
             self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
-        service = self._services.get(entry[3])
-        return service is None or entry[1] < service.since
+        return self._is_gone(entry[3], entry[1])
 
     def _sweep_later(self) -> None:
         """There may be stale jobs now: sweep when the heap has grown to twice its size."""

@@ -4,8 +4,9 @@ import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from cachetools import TLRUCache
 
@@ -20,6 +21,7 @@ from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
 from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import Message
+from sandbox_sim.domain.snapshots import Snapshot, moved_on
 from sandbox_sim.gateway.ports import Clock, Topic
 
 # A job as the heap orders it: due_at, number, kind, service_id, subject.
@@ -32,7 +34,7 @@ PlacedEntry = tuple[int, Entry]
 class Service:
     """Everything that belongs to one `service_id`.
 
-    since: when it began, as the number of a job; smaller ones are of before it was reset.
+    since: when it began, as a serial; jobs and checkouts with a smaller one are of before a reset.
     """
 
     since: int
@@ -46,11 +48,43 @@ class Service:
     entries: deque[PlacedEntry] = field(default_factory=deque)
     dropped: int = 0
     claimed: dict[int, QueuedJob] = field(default_factory=dict)
+    # The order in which callbacks and messages came: the clock may stand still.
+    places: dict[str, int] = field(default_factory=dict)
+
+    def copied(self, by: timedelta) -> "Service":
+        """The same records in containers of their own, every time in them so much later."""
+        return Service(*(copied(getattr(self, each.name), by) for each in fields(self)))
+
+
+class Kept(NamedTuple):
+    """What a snapshot holds, in containers of its own.
+
+    jobs: in the order in which they fall due. rules: those of others too, for the order of them.
+    """
+
+    services: dict[int, Service]
+    checkouts: list[Checkout]
+    jobs: list[QueuedJob]
+    inboxes: dict[str, deque[InboxMessage]]
+    rules: dict[str, Rule]
+
+
+def copied(kept: Any, by: timedelta) -> Any:
+    """Containers anew, and what they hold with every time in it so much later."""
+    match kept:
+        case Service() | StatusCache():
+            return kept.copied(by)
+        case dict():
+            return {key: copied(value, by) for key, value in kept.items()}
+        case list() | deque():
+            return type(kept)(copied(each, by) for each in kept)
+        case _:
+            return moved_on(kept, by)
 
 
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.
-def _kept_until(_id: str, record: Checkout, _now: object) -> datetime:
-    return record.kept_until
+def _kept_until(_id: str, record: tuple[int, Checkout], _now: object) -> datetime:
+    return record[1].kept_until
 
 
 class MemoryState(Undo):
@@ -62,30 +96,34 @@ class MemoryState(Undo):
         self.announced: tuple[Topic, ...] = ()
         self._clock = clock
         self._numbers = itertools.count(1)
-        self._job_numbers = itertools.count(1)
+        self._serials = itertools.count(1)
         self._clock_state: ClockState | None = None
+        self._snapshots: dict[str, tuple[Snapshot, Kept]] = {}
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         self._services: dict[int, Service] = {}
-        self._checkouts: TLRUCache[str, Checkout] = TLRUCache(
+        self._checkouts: TLRUCache[str, tuple[int, Checkout]] = TLRUCache(
             maxsize=math.inf,
             ttu=_kept_until,  # type: ignore[arg-type]
             timer=self._clock.now,  # type: ignore[arg-type]
         )
         self._heap: list[QueuedJob] = []
         self._sweep_at = math.inf
-        # The order in which records of all services came: the clock may stand still.
-        self._places: dict[str, int] = {}
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
         self._rules: dict[str, Rule] = {}
 
     def _service(self, service_id: int) -> Service:
         service = self._services.get(service_id)
         if service is None:
-            service = Service(next(self._job_numbers), StatusCache(self._clock))
+            service = Service(next(self._serials), StatusCache(self._clock))
             self._services[service_id] = service
         return service
+
+    def _is_gone(self, service_id: int, serial: int) -> bool:
+        """Whether what has this serial belonged to a service before it was reset."""
+        service = self._services.get(service_id)
+        return service is None or serial < service.since
 
     def _listed(self, service_id: int | None) -> Sequence[Service]:
         """The service, or all of them."""

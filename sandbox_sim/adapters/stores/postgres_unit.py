@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, cast
 
@@ -28,8 +28,11 @@ _OTHERS: Final = (
     "WHERE datname = current_database() AND application_name = ? AND pid <> ?"
 )
 _MICROSECOND: Final = timedelta(microseconds=1)
-# Forgetting may take longer than any request would wait, in seconds.
-_FORGETTING_S: Final = 300.0
+# What moves very many rows may take longer than any request would wait, in seconds.
+_LONG_S: Final = 300.0
+# Every unit holds the one, so that whoever has the other has all of the state to itself; "sbsn".
+_AMONG_OTHERS: Final = f"SELECT pg_advisory_xact_lock_shared({0x7362736E})"
+_ALONE: Final = f"SELECT pg_advisory_xact_lock({0x7362736E})"
 
 
 class PostgresUnit(SqlUnit):
@@ -40,6 +43,10 @@ class PostgresUnit(SqlUnit):
     """
 
     PASSING_OVER = " FOR UPDATE SKIP LOCKED"
+    COLUMNS = (
+        "SELECT attname FROM pg_attribute "
+        "WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped"
+    )
 
     def __init__(
         self,
@@ -76,7 +83,7 @@ class PostgresUnit(SqlUnit):
         """Run statements without values; the first ones come together with the beginning."""
         if not self._begun:
             self._begun = True
-            statements = ("BEGIN", *statements)
+            statements = ("BEGIN", _AMONG_OTHERS, *statements)
         if statements:
             await self._connection.execute("; ".join(statements))
 
@@ -97,6 +104,12 @@ class PostgresUnit(SqlUnit):
         if number not in self._locked:
             self._locked.add(number)
             await self._begin(f"SELECT pg_advisory_xact_lock({number})")
+
+    async def _alone(self) -> None:
+        # As its first lock if it can be: two that are here already would wait for one another.
+        await self._connection.execute(_ALONE if self._begun else f"BEGIN; {_ALONE}")
+        self._begun = True
+        self._timeout = _LONG_S
 
     async def add_job(self, job: Job) -> None:
         soon = job.due_at - self._clock.now() < _SOON
@@ -122,10 +135,11 @@ class PostgresUnit(SqlUnit):
         return jobs
 
     async def finish(self, job: Job) -> None:
-        gone = await self._rows("DELETE FROM jobs WHERE number = ? RETURNING number", job.number)
-        if not gone and job.number in self._claims:
+        try:
+            await super().finish(job)
+        except JobLost:
             self._claims.discard(job.number)
-            raise JobLost(f"job {job.number} was taken over by another server, or done already")
+            raise
         self.finished.add(job.number)
 
     async def tell(self, number: int) -> set[int]:
@@ -142,7 +156,7 @@ class PostgresUnit(SqlUnit):
         lock = f"SELECT pg_try_advisory_xact_lock({_lock_number(('forget',))})"
         ((alone,),) = await self._rows(lock)
         if alone:
-            self._timeout = _FORGETTING_S
+            self._timeout = _LONG_S
             await super().forget(now)
             self.wrote = False  # nothing that anybody waits for
 
@@ -153,7 +167,7 @@ class PostgresUnit(SqlUnit):
         return int(number)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _numbered(statement: str) -> str:
     """The statement with `$1`, `$2` and so on for its `?`."""
     first, *rest = statement.split("?")

@@ -106,12 +106,8 @@ def to_checkout(row: Row) -> Checkout:
 
 
 def from_callback(callback: Callback) -> Row:
-    """In the order of `CALLBACK`; the attempts are JSON."""
+    """In the order of `CALLBACK`; the attempts are JSON, their times counted from `created_at`."""
     *texts, profile, body, signature, created_at, state, attempts, note, held = callback
-    document = [
-        (*attempt[:1], micros(attempt.at), *attempt[2:7], _maybe_micros(attempt.next_attempt_at))
-        for attempt in attempts
-    ]
     return (
         *texts,
         profile.value,
@@ -119,7 +115,7 @@ def from_callback(callback: Callback) -> Row:
         signature,
         micros(created_at),
         state.value,
-        json.dumps(document),
+        json.dumps([_from_attempt(attempt, created_at) for attempt in attempts]),
         note,
         int(held),
     )
@@ -128,14 +124,22 @@ def from_callback(callback: Callback) -> Row:
 def to_callback(row: Row) -> Callback:
     """From the columns of `CALLBACK`."""
     *texts, profile, body, signature, created_at, state, attempts, note, held = row
-    tried = tuple(map(_to_attempt, json.loads(attempts)))
-    standing = moment(created_at), Delivery(state), tried, note, bool(held)
+    begun = moment(created_at)
+    tried = tuple(_to_attempt(document, begun) for document in json.loads(attempts))
+    standing = begun, Delivery(state), tried, note, bool(held)
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 
-def _to_attempt(document: Row) -> Attempt:
-    number, at, *answer, next_attempt_at = document
-    return Attempt._make((number, moment(at), *answer, _maybe_moment(next_attempt_at)))
+def _from_attempt(attempt: Attempt, begun: datetime) -> Row:
+    number, at, *answer, next_at = attempt
+    following = None if next_at is None else (next_at - begun) // _MICROSECOND
+    return (number, (at - begun) // _MICROSECOND, *answer, following)
+
+
+def _to_attempt(document: Row, begun: datetime) -> Attempt:
+    number, at, *answer, next_at = document
+    following = None if next_at is None else begun + next_at * _MICROSECOND
+    return Attempt._make((number, begun + at * _MICROSECOND, *answer, following))
 
 
 def to_job(row: Row) -> Job:
@@ -232,12 +236,13 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\0", "\u2400")
 
 
-def from_inbox_message(message: InboxMessage) -> str:
-    """One JSON document: what arrives may hold any character, and no text column takes NUL."""
-    return json.dumps([micros(message.at), *message[1:]])
+def from_inbox_message(message: InboxMessage) -> Row:
+    """Its time, and the rest as JSON: it may hold any character, and no text column takes NUL."""
+    return micros(message.at), json.dumps(message[1:])
 
 
-def to_inbox_message(document: str) -> InboxMessage:
-    """From such a document."""
-    at, method, headers, body, signature = json.loads(document)
+def to_inbox_message(row: Row) -> InboxMessage:
+    """From such a row."""
+    at, document = row
+    method, headers, body, signature = json.loads(document)
     return InboxMessage(moment(at), method, tuple(map(tuple, headers)), body, signature)

@@ -7,11 +7,13 @@ clock that stands still; a `position` is the same among the messages of a servic
 
 from typing import Final
 
-# The tables whose rows belong to a service.
+# The tables whose rows belong to a service, and those that all services share. A reset forgets
+# what is in them and a snapshot keeps it. Columns called `at` or `…_at` are times, and no others.
 OF_SERVICES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
     *("requests", "dropped_requests", "rules"),
 )
+OF_ALL: Final = ("inbox",)
 
 MIGRATIONS: Final = (
     """
@@ -121,6 +123,7 @@ CREATE INDEX messages_by_batch ON messages (batch_id) WHERE batch_id IS NOT NULL
 CREATE TABLE inbox (
     number {serial},
     name TEXT NOT NULL,
+    at BIGINT NOT NULL,
     document TEXT NOT NULL
 );
 CREATE INDEX inbox_by_name ON inbox (name, number);
@@ -164,6 +167,15 @@ CREATE TABLE rules (
     created_at BIGINT NOT NULL,
     seen BIGINT NOT NULL,
     used BIGINT NOT NULL
+);
+
+-- Beside it there is a table with a copy of each of its tables, `snapshot_<number>_<table>`.
+CREATE TABLE snapshots (
+    number {serial},
+    name TEXT NOT NULL UNIQUE,
+    service_id BIGINT,
+    taken_at BIGINT NOT NULL,
+    records TEXT NOT NULL
 );
 
 -- One row, empty until the clock is set.

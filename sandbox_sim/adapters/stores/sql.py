@@ -9,11 +9,12 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
 
-from sandbox_sim.adapters.stores import rows, schema
+from sandbox_sim.adapters.stores import rows
 from sandbox_sim.adapters.stores.rows import micros, moment
 from sandbox_sim.adapters.stores.sql_base import insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql_journal import SqlJournal
 from sandbox_sim.adapters.stores.sql_rules import SqlRules
+from sandbox_sim.adapters.stores.sql_snapshots import SqlSnapshots
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
@@ -29,7 +30,7 @@ from sandbox_sim.domain.transactions import (
     Status,
     Transaction,
 )
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.gateway.ports import Clock, JobLost
 
 _ADD_TRANSACTION = insert("transactions", rows.TRANSACTION)
 _SAVE_TRANSACTION = (
@@ -94,8 +95,8 @@ _A_NUMBER_BEYOND_ALL: Final = 2**62
 _A_DAY: Final = micros(moment(0) + timedelta(days=1))
 
 
-class SqlUnit(SqlJournal, SqlRules):
-    """The `Unit` of both databases; `added` is the earliest due time of a job it added."""
+class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
+    """The `Unit` of both databases."""
 
     # What a claim writes into `lease_until`, and how it passes over what others are claiming.
     LEASE: str
@@ -103,7 +104,7 @@ class SqlUnit(SqlJournal, SqlRules):
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
-        self.added: datetime | None = None
+        self.added = None
         self._clock = clock
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
@@ -197,11 +198,15 @@ class SqlUnit(SqlJournal, SqlRules):
         return sorted(found, key=lambda job: (job.due_at, job.number))
 
     async def finish(self, job: Job) -> None:
-        # A number may be given again once its job is gone: to the next attempt for one.
-        await self._rows(
-            "DELETE FROM jobs WHERE number = ? AND subject = ? AND due_at = ?",
+        # A number may be given again once its job is gone: to the next attempt for one, or to the
+        # same one when it is restored.
+        gone = await self._rows(
+            "DELETE FROM jobs WHERE number = ? AND subject = ? AND due_at = ? AND lease_until > 0 "
+            "RETURNING number",
             *(job.number, job.subject, micros(job.due_at)),
         )
+        if not gone:
+            raise JobLost(f"job {job.number} is done already, forgotten, or another server's now")
 
     async def next_due(self) -> datetime | None:
         row = await self._row("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
@@ -301,26 +306,19 @@ class SqlUnit(SqlJournal, SqlRules):
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         await self._rows(
-            "INSERT INTO inbox (name, document) VALUES (?, ?)",
-            *(name, rows.from_inbox_message(message)),
+            "INSERT INTO inbox (name, at, document) VALUES (?, ?, ?)",
+            *(name, *rows.from_inbox_message(message)),
         )
         await self._rows(_INBOX_OVERFLOW, name, name, KEPT_INBOX_MESSAGES)
 
     async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
         found = await self._rows(
-            "SELECT document FROM inbox WHERE name = ? ORDER BY number DESC", name
+            "SELECT at, document FROM inbox WHERE name = ? ORDER BY number DESC", name
         )
-        return [rows.to_inbox_message(row[0]) for row in found]
+        return [rows.to_inbox_message(row) for row in found]
 
     async def clear_inbox(self, name: str) -> int:
         return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
-
-    async def reset(self, service_id: int | None) -> None:
-        condition, values = where({"service_id = ?": service_id})
-        for table in schema.OF_SERVICES:
-            await self._rows(f"DELETE FROM {table} WHERE {condition}", *values)
-        if service_id is None:
-            await self._rows("DELETE FROM inbox")
 
     async def clock(self) -> ClockState | None:
         (row,) = await self._rows("SELECT shift, frozen_at FROM clock")

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from sandbox_sim.adapters.stores.rows import Row
 from sandbox_sim.domain.listing import Listing
@@ -31,7 +32,14 @@ def where(asked: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
 
 
 class SqlBase(ABC):
-    """How statements are run; what the two databases differ in."""
+    """How statements are run; what the two databases differ in.
+
+    added: the earliest due time of a job that was added.
+    """
+
+    # Tells the names of a table's columns; none where there is no such table.
+    COLUMNS: str
+    added: datetime | None
 
     @abstractmethod
     async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
@@ -44,6 +52,10 @@ class SqlBase(ABC):
     @abstractmethod
     async def _lock(self, *key: object) -> None:
         """Wait until no other unit works on this key."""
+
+    @abstractmethod
+    async def _alone(self) -> None:
+        """Wait until no other unit works on anything, and let none begin before this one ends."""
 
     async def _row(self, statement: str, *values: object) -> Row | None:
         found = await self._rows(statement, *values)

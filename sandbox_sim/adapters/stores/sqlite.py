@@ -291,6 +291,7 @@ class _SqliteUnit(SqlUnit):
     """Its coroutines never suspend: each statement is done when the call returns."""
 
     LEASE = "1"
+    COLUMNS = "SELECT name FROM pragma_table_info(?)"
 
     def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
         super().__init__(clock)
@@ -301,6 +302,9 @@ class _SqliteUnit(SqlUnit):
 
     async def _lock(self, *key: object) -> None:
         """There is one writer, so no other unit works on anything."""
+
+    async def _alone(self) -> None:
+        """It always is."""
 
     async def _each(self, statement: str, values: Iterable[Row]) -> None:
         self._connection.executemany(statement, values)

@@ -7,6 +7,7 @@ from typing import Final
 
 from cachetools import TLRUCache
 
+from sandbox_sim.domain.snapshots import moved_on
 from sandbox_sim.domain.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock
 
@@ -53,6 +54,17 @@ class StatusCache(TLRUCache[datetime, list[str]]):
             for transaction in filter(None, map(self.records.get, ids)):
                 self._forget(transaction, minute)
         return ended
+
+    def copied(self, by: timedelta) -> "StatusCache":
+        """Another one with the transactions that are not over, every time so much later."""
+        now, other = self._clock.now(), StatusCache(self._clock)
+        for network_id, transaction in self.records.items():
+            moved = moved_on(transaction, by)
+            if moved.kept_until > now:
+                other.records[network_id] = moved
+                other._keep(network_id, moved.kept_until)
+        other.current = {name: i for name, i in self.current.items() if i in other.records}
+        return other
 
     def _forget(self, transaction: Transaction, minute: datetime) -> None:
         network_id = transaction.network_transaction_id

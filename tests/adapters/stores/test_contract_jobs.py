@@ -6,8 +6,8 @@ from operator import methodcaller
 import pytest
 
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.gateway.ports import Store, Unit
-from tests.records import NOW, after, job
+from sandbox_sim.gateway.ports import JobLost, Store, Unit
+from tests.records import NOW, SERVICE, after, job, posting
 
 
 async def add(store: Store, *jobs: Job) -> None:
@@ -92,13 +92,31 @@ async def test_a_claimed_job_is_given_to_nobody_else(store: Store) -> None:
     assert await next_due(store) is None
 
 
-async def test_a_finished_job_is_gone_and_finishing_it_twice_is_harmless(store: Store) -> None:
+async def test_a_finished_job_is_gone_and_lost_to_whoever_finishes_it_again(store: Store) -> None:
     await add(store, job())
     (claimed,) = await claim(store)
     await store.run(lambda unit: unit.finish(claimed))
-    await store.run(lambda unit: unit.finish(claimed))
+
+    with pytest.raises(JobLost):
+        await store.run(lambda unit: unit.finish(claimed))
 
     assert await claim(store, after(days=1)) == []
+
+
+async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: Store) -> None:
+    """Or a callback on the wire would leave a trace of its service that was reset."""
+    await add(store, job())
+    (claimed,) = await claim(store)
+    await store.run(lambda unit: unit.reset(None))
+
+    async def record(unit: Unit) -> None:
+        await unit.post(posting())
+        await unit.finish(claimed)
+
+    with pytest.raises(JobLost):
+        await store.run(record)
+
+    assert await store.run(lambda unit: unit.postings(SERVICE)) == []
 
 
 @pytest.mark.parametrize("subject", ["another", "one"])
@@ -112,7 +130,8 @@ async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject:
         await unit.add_job(job(subject, after(minutes=5)))
 
     await store.run(try_again_later)
-    await store.run(lambda unit: unit.finish(claimed))
+    with pytest.raises(JobLost):
+        await store.run(lambda unit: unit.finish(claimed))
 
     assert await claim_subjects(store, after(minutes=5)) == [subject]
 

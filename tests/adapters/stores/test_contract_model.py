@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
@@ -15,6 +16,7 @@ from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, LedgerQuery, Posting
 from sandbox_sim.domain.sms import HistoryQuery, Message, SmsStatus
+from sandbox_sim.domain.snapshots import moved_on
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.ports import Unit
 from tests.adapters.stores.conftest import OpenStore
@@ -30,15 +32,21 @@ class Broken(Exception):
 
 @dataclass
 class Model:
-    """The state as plain lists, oldest first; slow and easy to see through."""
+    """The state as plain lists, oldest first; slow and easy to see through.
+
+    jobs are numbered in the order in which they were promised; claimed are those that are at work,
+    each with the store's own. kept: what a snapshot holds, and when it was taken.
+    """
 
     transactions: list[Transaction] = field(default_factory=list)
     callbacks: list[Callback] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
-    claimed: list[Job] = field(default_factory=list)
+    claimed: list[tuple[Job, Job]] = field(default_factory=list)
     postings: list[Posting] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
+    promised: int = 0
+    kept: "tuple[Model, datetime] | None" = None
 
     def expected(self, now: datetime) -> dict[str, Any]:
         """What `seen` must find."""
@@ -134,22 +142,25 @@ async def deliver(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
 
 async def promise(unit: Unit, model: Model, step: Step, now: datetime) -> None:
     promised = job(str(step.number), now + timedelta(minutes=step.number - 5))
-    model.jobs.append(promised)
+    model.promised += 1
+    model.jobs.append(promised._replace(number=model.promised))
     await unit.add_job(promised)
 
 
 async def claim(unit: Unit, model: Model, step: Step, now: datetime) -> None:
-    due = sorted((j for j in model.jobs if j.due_at <= now), key=lambda j: j.due_at)[: step.number]
+    due = [each for each in model.jobs if each.due_at <= now]
+    due = sorted(due, key=attrgetter("due_at", "number"))[: step.number]
     claimed = await unit.claim_due(now, step.number)
-    assert [each._replace(number=0) for each in claimed] == due
+    assert [each._replace(number=0) for each in claimed] == [d._replace(number=0) for d in due]
     for each in due:
         model.jobs.remove(each)
-    model.claimed.extend(claimed)
+    model.claimed.extend(zip(due, claimed, strict=True))
 
 
 async def finish(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
     if model.claimed:
-        await unit.finish(model.claimed.pop(step.number % len(model.claimed)))
+        _, ours = model.claimed.pop(step.number % len(model.claimed))
+        await unit.finish(ours)
 
 
 async def post(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
@@ -186,6 +197,25 @@ async def clear(unit: Unit, model: Model, _step: Step, _now: datetime) -> None:
     model.inbox.clear()
 
 
+async def keep(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
+    kept = copy.deepcopy(model)
+    kept.jobs += [promised for promised, _ in kept.claimed]
+    kept.claimed, kept.kept = [], None
+    model.kept = kept, now
+    await unit.save_snapshot("kept", None, now)
+
+
+async def put_back(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
+    """All that was kept, as far from now as it was from the time it was kept at."""
+    assert (await unit.restore_snapshot("kept", now) is None) is (model.kept is None)
+    if model.kept is not None:
+        kept, at = model.kept
+        model.claimed.clear()
+        for name in RECORDS:
+            setattr(model, name, [moved_on(each, now - at) for each in getattr(kept, name)])
+
+
+RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")
 WRITES: dict[str, Write] = {
     write.__name__: write
     for write in (
@@ -201,6 +231,8 @@ WRITES: dict[str, Write] = {
         settle,
         receive,
         clear,
+        keep,
+        put_back,
     )
 }
 

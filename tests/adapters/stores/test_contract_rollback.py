@@ -76,6 +76,7 @@ async def state(unit: Unit) -> dict[str, Any]:
         "dropped": await unit.dropped_entries(None),
         "clock": await unit.clock(),
         "inboxes": [list(await unit.inbox_messages(name)) for name in ("orders", "new")],
+        "snapshots": list(await unit.snapshots()),
     }
 
 
@@ -87,6 +88,15 @@ async def claim_and_finish(unit: Unit) -> None:
 async def add_and_claim(unit: Unit) -> None:
     await unit.add_job(job("new", after(seconds=-5)))
     await unit.claim_due(NOW, 2)
+
+
+async def keep_and_put_back(unit: Unit) -> None:
+    """Between the two, all is forgotten; after them, there is one snapshot."""
+    await unit.save_snapshot("new", None, NOW)
+    await unit.save_snapshot("newer", SERVICE, NOW)
+    await unit.reset(None)
+    await unit.restore_snapshot("new", after(minutes=1))
+    await unit.delete_snapshot("new")
 
 
 async def decide_and_charge(unit: Unit) -> None:
@@ -130,6 +140,8 @@ WRITES: dict[str, Write] = {
     "a frozen clock": lambda u: u.save_clock(ClockState(timedelta(minutes=5), NOW)),
     "a reset": lambda u: u.reset(SERVICE),
     "a reset of all": lambda u: u.reset(None),
+    "a snapshot": lambda u: u.save_snapshot("new", None, NOW),
+    "a restored snapshot": keep_and_put_back,
     "much at once": decide_and_charge,
 }
 

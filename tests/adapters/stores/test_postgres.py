@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import chain, pairwise
 from operator import methodcaller
@@ -169,6 +169,38 @@ class TestInOneAnothersWay:
 
         assert sizes == [16, 4, 1]
         assert len(await claim(one)) == 19
+
+    @pytest.mark.parametrize("what", ["reset", "save", "restore"])
+    async def test_who_has_all_of_the_state_to_itself_waits_for_those_at_work(
+        self, one: Store, other: Store, what: str
+    ) -> None:
+        """Or a balance that was read before it and written after it would be no sum any more."""
+        whole: dict[str, Callable[[Unit], Awaitable[object]]] = {
+            "reset": lambda unit: unit.reset(None),
+            "save": lambda unit: unit.save_snapshot("now", None, NOW),
+            "restore": lambda unit: unit.restore_snapshot("before", NOW),
+        }
+        read, go_on = asyncio.Event(), asyncio.Event()
+
+        async def charge(unit: Unit) -> None:
+            await unit.balance(SERVICE, Account.SMS)
+            read.set()
+            await go_on.wait()
+            await unit.post(posting("-1"))
+
+        await one.run(lambda unit: unit.post(posting("500")))
+        await one.run(lambda unit: unit.save_snapshot("before", None, NOW))
+        charging = asyncio.create_task(one.run(charge))
+        await read.wait()
+        alone = asyncio.gather(*(store.run(whole[what]) for store in (one, other)))
+        done, _ = await asyncio.wait({alone}, timeout=0.05)
+        assert not done
+
+        go_on.set()
+        await asyncio.gather(charging, alone)
+
+        audits = await one.run(lambda unit: unit.audit(None))
+        assert all(audit.agrees for audit in audits)
 
     async def test_a_unit_that_swallows_what_went_wrong_is_not_taken_for_saved(
         self, one: Store

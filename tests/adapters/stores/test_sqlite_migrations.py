@@ -9,6 +9,7 @@ from sandbox_sim.adapters.stores import schema
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
 from sandbox_sim.gateway.ports import StoreError
 from tests.adapters.stores.test_contract_rollback import prepared, state
+from tests.records import NOW
 from tests.sqlite_files import contents, opened, outside
 
 TODAY = schema.MIGRATIONS
@@ -68,6 +69,24 @@ async def test_what_is_in_a_file_is_kept(path: Path, monkeypatch: pytest.MonkeyP
         assert await store.run(state) == before
 
     assert version(path) == len(TODAY) + 1
+    assert outside(path, "SELECT note FROM transactions") == [("none",)]
+
+
+async def test_a_snapshot_of_an_earlier_version_can_be_restored(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is new in a table is then what it is in rows that were there before."""
+    async with opened(path) as store:
+        await store.run(prepared)
+        await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
+        before = await store.run(state)
+    know(monkeypatch, *TODAY, ADD_A_COLUMN)
+
+    async with opened(path) as store:
+        await store.run(lambda unit: unit.reset(None))
+        await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+        assert await store.run(state) == before
+
     assert outside(path, "SELECT note FROM transactions") == [("none",)]
 
 

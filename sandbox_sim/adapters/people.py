@@ -1,0 +1,176 @@
+"""People made up by chance, Ghanaian by their names: the same for the same seed, wherever it is.
+
+Faker gives the names. All else is drawn here, each thing from its own number and the seed, so that
+another version of Faker changes no more than the names.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+from random import Random
+from typing import Final, NamedTuple
+
+from sandbox_sim.domain import billers
+from sandbox_sim.domain.checkout import Choice
+from sandbox_sim.domain.msisdn import DECLINED_DIGIT, NETWORK_OF_PREFIX
+from sandbox_sim.domain.outcomes import Sandbox
+from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.people import Lives, Person, Purchase, Text
+from sandbox_sim.domain.vocabulary import (
+    DEFAULT_CURRENCY,
+    MOBILE_NETWORKS,
+    Operation,
+    PaymentOption,
+)
+
+
+class _Kind(NamedTuple):
+    """A kind of payment, and the least and the most that people pay by it, in pesewas."""
+
+    operation: Operation
+    mode: PaymentOption
+    least: int
+    most: int
+
+
+_KINDS: Final = (
+    _Kind(Operation.COLLECT, PaymentOption.MOBILE_MONEY, 500, 50_000),
+    _Kind(Operation.CARD, PaymentOption.CARD, 2_000, 150_000),
+    _Kind(Operation.DEPOSIT, PaymentOption.MOBILE_MONEY, 1_000, 40_000),
+    _Kind(Operation.PAYOUT, PaymentOption.MOBILE_MONEY, 1_000, 20_000),
+    _Kind(Operation.BILL, PaymentOption.BILL, 1_500, 30_000),
+    _Kind(Operation.AIRTIME, PaymentOption.AIRTIME, 100, 5_000),
+)
+_CHOICES: Final = (Choice.PAY, Choice.CANCEL, Choice.PAY, Choice.FAIL)
+_TEXTS: Final = (
+    "Hello {name}, order {order} is paid and on its way to you.",
+    "Your code is {code}. It is good for ten minutes, and nobody of us will ever ask you for it.",
+    "{name}, the rider with order {order} is in your street. Please have your phone at hand.",
+    "Medaase, {name}! 🎉 Show this at the counter and the next delivery is free.",
+    (
+        "Dear {name}, on Saturday our shop in Osu moves to the new house opposite the market. From "
+        "Monday on you find us there from eight to six, with parking behind the house and the same "
+        "people at the till."
+    ),
+)
+# Of every so many people one has a number that is declined, of payments one is still pending.
+_ONE_DECLINED: Final = 6
+_ONE_PENDING: Final = 8
+# Beyond the network ids that are given one after another; the first digit is no 0 (D18).
+_FIRST_NETWORK_ID: Final = 9 * 10**10
+_NETWORK_IDS: Final = 10**10
+_IN_ONE_SEED: Final = 1000
+
+
+class _Seed(NamedTuple):
+    """What every draw begins with."""
+
+    seed: int
+    service_id: int
+
+    def chance(self, what: str, number: int = 0) -> Random:
+        """For one thing; what is drawn for another one does not change it."""
+        return Random(f"{self.seed} {self.service_id} {what} {number}")  # noqa: S311
+
+
+class FakePeople:
+    """The `People` of a sandbox; their numbers and cards are among those that it takes.
+
+    senders: whom SMS may come from; anybody where it is empty.
+    """
+
+    def __init__(self, sandbox: Sandbox, senders: Sequence[str]) -> None:
+        self._allowlist = sandbox.allowlist
+        self._cards = sorted(sandbox.test_cards.items())
+        self._kinds = [kind for kind in _KINDS if self._cards or kind.operation != Operation.CARD]
+        self._senders = senders or ("Shop",)
+
+    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+        """So many payments and SMS, of half as many people."""
+        own = _Seed(seed, service_id)
+        people = self._people(own, (count + 1) // 2)
+        customers = [people[number % len(people)] for number in range(count)]
+        return Lives(
+            people,
+            [self._purchase(own, number, person) for number, person in enumerate(customers)],
+            [self._text(own, number, person) for number, person in enumerate(customers)],
+        )
+
+    def _people(self, own: _Seed, count: int) -> Sequence[Person]:
+        from faker import Faker  # noqa: PLC0415 -- who seeds nothing does without it
+
+        fake = Faker("tw_GH")
+        fake.seed_instance(str(own))
+        people = []
+        for number in range(count):
+            phone = self._phone(own, number)
+            nw = NETWORK_OF_PREFIX.get(phone[:4]) or own.chance("nw", number).choice(
+                MOBILE_NETWORKS
+            )
+            # Two capital letters are in some of its names.
+            people.append(Person(f"{fake.first_name()} {fake.last_name()}".title(), phone, nw))
+        return people
+
+    def _phone(self, own: _Seed, number: int) -> str:
+        """A number of the allowlist, in local form."""
+        chance = own.chance("phone", number)
+        listed = sorted(filter(self._allowlist.admits, self._allowlist.numbers))
+        if listed:
+            return chance.choice(listed)
+        begin = f"{chance.choice(self._allowlist.prefixes)}{chance.randrange(10**9):09d}"[:9]
+        is_declined = number % _ONE_DECLINED == _ONE_DECLINED - 1
+        return begin + (DECLINED_DIGIT if is_declined else str(chance.randrange(9)))
+
+    def _purchase(self, own: _Seed, number: int, person: Person) -> Purchase:
+        chance, kind = own.chance("purchase", number), self._kinds[number % len(self._kinds)]
+        nw, party = person.nw, person.customer_number
+        if kind.operation is Operation.CARD:
+            party, nw = chance.choice(self._cards)
+        elif kind.operation is Operation.BILL:
+            nw = chance.choice(billers.BILL_PRODUCTS)
+            party = f"{billers.ACCOUNT_PREFIX[nw]}000000{chance.randrange(1000):03d}"
+        payment = Payment(
+            operation=kind.operation,
+            service_id=own.service_id,
+            transaction_id=f"SEED-{own.seed}-{_order(number)}",
+            reference=f"Order {_order(number)}",
+            amount=Decimal(chance.randint(kind.least, kind.most)).scaleb(-2),
+            nw=nw,
+            party=party,
+            payment_mode=kind.mode.value,
+            currency_code=DEFAULT_CURRENCY,
+            callback_url="",
+        )
+        first = _FIRST_NETWORK_ID + own.chance("ids").randrange(_NETWORK_IDS - _IN_ONE_SEED)
+        is_pending = number % _ONE_PENDING == _ONE_PENDING // 2
+        return Purchase(
+            network_transaction_id=str(first + number),
+            payment=payment,
+            ago=timedelta() if is_pending else _seconds(chance, 60, 600),
+            choice=_CHOICES[number // len(self._kinds) % len(_CHOICES)],
+            choosing=_seconds(chance, 5, 45),
+        )
+
+    def _text(self, own: _Seed, number: int, person: Person) -> Text:
+        chance = own.chance("text", number)
+        words = {
+            "name": person.name.split()[0],
+            "order": _order(number),
+            "code": f"{chance.randrange(10**4):04d}",
+        }
+        return Text(
+            processing_id=f"{chance.getrandbits(128):032x}",
+            customer_number=person.customer_number,
+            sender_id=chance.choice(self._senders),
+            msg_body=chance.choice(_TEXTS).format(**words),
+            ago=_seconds(chance, 60, 7 * 86_400),
+        )
+
+
+def _order(number: int) -> int:
+    return 1001 + number
+
+
+def _seconds(chance: Random, least: int, most: int) -> timedelta:
+    """A time between the two, to the millisecond."""
+    return timedelta(milliseconds=chance.randint(least * 1000, most * 1000))

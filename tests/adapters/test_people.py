@@ -1,0 +1,77 @@
+"""Made-up people: the same for the same seed, and such as the sandbox takes."""
+
+import re
+import subprocess
+import sys
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
+
+PEOPLE = FakePeople(Sandbox(), ())
+ACCEPTED = {"202", "000", "015"}
+
+
+def test_the_same_seed_makes_the_same_of_them() -> None:
+    assert FakePeople(Sandbox(), ()).lives(42, 55, 30) == PEOPLE.lives(42, 55, 30)
+
+
+def test_they_are_the_same_on_any_machine() -> None:
+    """The names are Faker's, and another version of it may have others."""
+    lives = PEOPLE.lives(42, 55, 2)
+
+    (person,) = lives.people
+    purchase, text = lives.purchases[0], lives.texts[0]
+    assert (person.customer_number, person.nw) == ("0200855501", "VOD")
+    assert purchase.network_transaction_id == "97614145849"
+    assert purchase.payment.amount == Decimal("149.64")
+    assert purchase.ago == timedelta(seconds=97, milliseconds=118)
+    assert text.processing_id == "1c8629fa4fa2b4dd13427bf718a594a3"
+
+
+@pytest.mark.parametrize(("seed", "service_id"), [(43, 55), (42, 56), (4, 255)])
+def test_another_makes_other_ones(seed: int, service_id: int) -> None:
+    one, other = PEOPLE.lives(42, 55, 30), PEOPLE.lives(seed, service_id, 30)
+
+    assert one.people != other.people
+    ids = [{each.network_transaction_id for each in lives.purchases} for lives in (one, other)]
+    assert ids[0].isdisjoint(ids[1])
+    ids = [{each.processing_id for each in lives.texts} for lives in (one, other)]
+    assert ids[0].isdisjoint(ids[1])
+
+
+def test_of_more_the_first_have_the_same_ids() -> None:
+    """So what is there of a seed is found whatever was asked for then."""
+    few, many = PEOPLE.lives(42, 55, 3), PEOPLE.lives(42, 55, 30)
+
+    assert [each.processing_id for each in few.texts] == [
+        each.processing_id for each in many.texts[:3]
+    ]
+    assert [each.network_transaction_id for each in few.purchases] == [
+        each.network_transaction_id for each in many.purchases[:3]
+    ]
+
+
+@pytest.mark.decision("D18")
+@given(seed=st.integers(0, 2**63 - 1), service_id=st.integers(1, 2**63 - 1))
+def test_whoever_they_are_sandbox_takes_what_they_pay(seed: int, service_id: int) -> None:
+    lives = PEOPLE.lives(seed, service_id, 13)
+
+    for purchase in lives.purchases:
+        assert decide(purchase.payment, Sandbox(), Facts()).code in ACCEPTED
+        assert re.fullmatch(r"9[0-9]{10}", purchase.network_transaction_id)
+    assert len({each.network_transaction_id for each in lives.purchases}) == 13
+
+
+def test_nobody_waits_for_the_names_who_asks_for_none() -> None:
+    """`serve` loads all of this, and Faker takes its time."""
+    code = "import sys, sandbox_sim.bootstrap; print('faker' in sys.modules)"
+    result = subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert result.stdout.strip() == "False"

@@ -1,0 +1,65 @@
+"""`sandbox-sim snapshot save | load | list | delete`."""
+
+from tests.cli.asking import as_json, columns, control, on, printed
+from tests.conftest import Sandbox
+
+
+async def test_saved_and_loaded(sandbox: Sandbox) -> None:
+    await sandbox.sms()
+    saved = await printed(sandbox, "snapshot", "save", "before")
+    await sandbox.sms()
+
+    loaded = await printed(sandbox, "snapshot", "load", "before")
+
+    assert saved == loaded
+    assert [columns(line) for line in saved] == [
+        ["time", "name", "service", "records"],
+        [
+            *("2026-01-01T09:00:00.000Z", "before", "all"),
+            "1 jobs, 2 postings, 1 messages, 1 requests",
+        ],
+    ]
+    assert await sandbox.sms_balance() == 499
+
+
+async def test_of_one_service(sandbox: Sandbox) -> None:
+    for service_id in (55, 56):
+        await sandbox.sms(service_id=service_id)
+    await printed(sandbox, "snapshot", "save", "before", "--service-id", 55)
+    for service_id in (55, 56):
+        await sandbox.sms(service_id=service_id)
+
+    _, line = await printed(sandbox, "snapshot", "load", "before")
+
+    assert columns(line)[2] == "55"
+    assert [await sandbox.sms_balance(each) for each in (55, 56)] == [499, 498]
+
+
+async def test_listed_and_deleted(sandbox: Sandbox) -> None:
+    assert await printed(sandbox, "snapshot", "list") == ["no snapshots"]
+    for name in ("one", "two", "three"):
+        await printed(sandbox, "snapshot", "save", name)
+
+    _, newest, more = await printed(sandbox, "snapshot", "list", "--limit", 1)
+    assert columns(newest)[1:] == ["three", "all", "nothing"]
+    assert more == "more: --after three"
+    assert await printed(sandbox, "snapshot", "delete", "three") == ["1 deleted"]
+    _, *lines = await printed(sandbox, "snapshot", "list", "--after", "two")
+    assert [columns(line)[1] for line in lines] == ["one"]
+
+
+async def test_as_json_it_is_what_the_control_api_says(sandbox: Sandbox) -> None:
+    saved = await as_json(sandbox, "snapshot", "save", "before")
+
+    listed = await as_json(sandbox, "snapshot", "list")
+    assert listed == {"snapshots": [saved], "next": None}
+    result = await on(sandbox, "--json", "snapshot", "list")
+    assert result.stdout.strip() == await control(sandbox, "snapshots")
+
+
+async def test_names_that_are_none(sandbox: Sandbox) -> None:
+    for words in (("load", "never"), ("delete", "never"), ("save", "a/b"), ("load", "a/b")):
+        result = await on(sandbox, "snapshot", *words)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "name" in result.stderr or words[1] in result.stderr

@@ -1,0 +1,266 @@
+"""Made-up people: a service with something to look at, the same for the same seed."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.records import every
+from tests.web.control_api import ask, assert_error
+
+
+async def seed(sandbox: Sandbox, **fields: object) -> Seen:
+    body = json.dumps(fields).encode() if fields else b""
+    return await ask(sandbox, "POST", "/_sandbox/seed", body)
+
+
+async def listed(sandbox: Sandbox, kind: str, service_id: int = 55) -> list[dict[str, Any]]:
+    """Every record of a kind that a service has, newest first."""
+    path = f"/_sandbox/{kind}/find"
+    wanted = {"match": {"service_id": service_id}, "limit": 1000}
+    found = await ask(sandbox, "POST", path, json.dumps(wanted).encode())
+    records: list[dict[str, Any]] = found.body[kind]
+    return records
+
+
+async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
+    """All that can be seen of a service, but for the numbers that the store gave its postings.
+
+    The address of its callbacks is that of the server.
+    """
+    payments = await listed(sandbox, "transactions", service_id)
+    for payment in payments:
+        assert payment.pop("callback_url") == sandbox.inbox_url("seed")
+    ledger = await ask(sandbox, "GET", f"/_sandbox/ledger?service_id={service_id}&limit=100")
+    postings = [{**each, "id": None} for each in ledger.body["postings"]]
+    return {
+        "payments": payments,
+        "sms": await listed(sandbox, "sms", service_id),
+        "ledger": [postings, ledger.body["balances"]],
+        "callbacks": await listed(sandbox, "callbacks", service_id),
+    }
+
+
+async def test_it_says_what_it_made(sandbox: Sandbox) -> None:
+    answer = await seed(sandbox)
+
+    assert answer.status == 200
+    people = answer.body.pop("people")
+    assert answer.body == {"seed": 42, "service_id": 55, "payments": 20, "messages": 20}
+    assert len(people) == 10
+    for person in people:
+        assert set(person) == {"name", "customer_number", "nw"}
+        assert person["customer_number"].startswith(("0244", "0200", "0270"))
+        assert len(person["name"].split()) >= 2
+    assert len(await listed(sandbox, "transactions")) == 20
+    assert len(await listed(sandbox, "sms")) == 20
+
+
+async def test_payments_are_of_every_kind_and_in_every_state(sandbox: Sandbox) -> None:
+    await seed(sandbox)
+
+    payments = await listed(sandbox, "transactions")
+
+    operations = {"collect", "card", "deposit", "payout", "bill", "airtime"}
+    assert {each["operation"] for each in payments} == operations
+    assert {each["status"] for each in payments} == {"000", "001", "002", "003"}
+    assert all(Decimal(each["amount"]).as_tuple().exponent == -2 for each in payments)
+    cards = [each["party"] for each in payments if each["operation"] == "card"]
+    assert all("******" in card for card in cards)
+    declined = [each for each in payments if each["party"].endswith("9")]
+    assert {each["status"] for each in declined if each["operation"] != "card"} == {"001"}
+
+
+@pytest.mark.spec("sandbox.10")
+async def test_messages_are_sent_or_refunded_and_charged_for(sandbox: Sandbox) -> None:
+    await seed(sandbox)
+
+    messages = await listed(sandbox, "sms")
+
+    assert {each["status"] for each in messages} == {"SENT", "REFUNDED"}
+    for each in messages:
+        declined = each["customer_number"].endswith("9")
+        assert (each["status"] == "REFUNDED") is declined
+    charged = sum(each["units_charged"] for each in messages if each["status"] == "SENT")
+    assert await sandbox.sms_balance() == 500 - charged
+    ledger = await ask(sandbox, "GET", "/_sandbox/ledger")
+    assert ledger.body["agrees"] is True
+
+
+@pytest.mark.decision("D16")
+async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
+    sandbox: Sandbox,
+) -> None:
+    await seed(sandbox)
+    pending = [p for p in await listed(sandbox, "transactions") if p["status"] == "002"]
+    assert pending
+    assert await sandbox.inbox("seed") == []
+
+    await sandbox.advance(seconds=1)
+
+    messages = await sandbox.inbox("seed")
+    assert {message["signature"] for message in messages} == {"valid"}
+    assert {message["json"]["trans_ref"] for message in messages} == {
+        payment["transaction_id"] for payment in pending
+    }
+
+
+async def test_the_status_of_a_payment_can_be_asked(sandbox: Sandbox) -> None:
+    await seed(sandbox)
+    (newest, *_) = await listed(sandbox, "transactions")
+
+    status = await sandbox.status(newest["transaction_id"])
+
+    assert status.data["network_transaction_id"] == newest["network_transaction_id"]
+
+
+async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp_path: Any) -> None:
+    """Whatever their store, and whenever: all times are as far from now."""
+    one = await start_sandbox()
+    other = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
+
+    answers = [(await seed(each, seed=7, count=60)).body for each in (one, other)]
+
+    assert answers[0] == answers[1]
+    assert await life(one) == await life(other)
+
+
+async def test_it_is_the_same_story_later(start_sandbox: StartSandbox) -> None:
+    one, other = await start_sandbox(), await start_sandbox()
+    await other.advance(days=40)
+
+    for each in (one, other):
+        await seed(each)
+
+    async def ages(sandbox: Sandbox) -> list[object]:
+        now = sandbox.gateway.clock.now()
+        store = sandbox.gateway.store
+        payments = await store.run(lambda unit: unit.list_transactions(every(55)))
+        messages = await store.run(lambda unit: unit.list_messages(every(55)))
+        return [
+            *((p.network_transaction_id, p.status, now - p.initiated_at) for p in payments),
+            *((m.processing_id, m.status, now - m.created_at) for m in messages),
+        ]
+
+    assert await ages(one) == await ages(other)
+
+
+async def test_another_seed_and_another_service_are_other_people(sandbox: Sandbox) -> None:
+    first = await seed(sandbox)
+    others = [await seed(sandbox, seed=43), await seed(sandbox, service_id=56)]
+
+    for other in others:
+        assert other.status == 200
+        assert other.body["people"] != first.body["people"]
+    assert len(await listed(sandbox, "transactions")) == 40
+    assert len(await listed(sandbox, "transactions", 56)) == 20
+
+
+@pytest.mark.parametrize("minutes", [0, 20])
+async def test_a_second_time_is_refused_in_words(sandbox: Sandbox, minutes: int) -> None:
+    """Even if its payments are forgotten by then; and nothing is half done."""
+    await seed(sandbox)
+    await sandbox.advance(minutes=minutes)
+    before = await life(sandbox)
+
+    answer = await seed(sandbox, count=30)
+
+    assert_error(answer, 409, "service 55", "seed 42", "reset")
+    assert await life(sandbox) == before
+
+
+async def test_after_a_reset_it_is_there_again(sandbox: Sandbox) -> None:
+    await seed(sandbox)
+    before = await life(sandbox)
+    await ask(sandbox, "POST", "/_sandbox/reset")
+
+    await seed(sandbox)
+
+    again = await life(sandbox)
+    assert again["payments"] == before["payments"]
+    assert again["sms"] == before["sms"]
+
+
+@pytest.mark.spec("sandbox.9", "sandbox.10")
+async def test_a_poor_service_has_what_it_can_pay_for(sandbox: Sandbox) -> None:
+    answer = await seed(sandbox, service_id=59)
+
+    assert answer.body["messages"] == 0
+    assert 0 < answer.body["payments"] == len(await listed(sandbox, "transactions", 59)) < 20
+    assert await sandbox.sms_balance(59) == 0
+    assert_error(await seed(sandbox, service_id=59), 409)
+
+
+async def test_no_more_messages_than_there_are_units(sandbox: Sandbox) -> None:
+    answer = await seed(sandbox, count=1000)
+
+    assert answer.body["payments"] == 1000
+    assert 0 < answer.body["messages"] < 1000
+    assert 0 <= await sandbox.sms_balance() < 3
+    assert (await ask(sandbox, "GET", "/_sandbox/ledger")).body["agrees"] is True
+
+
+@pytest.mark.decision("D21")
+async def test_live_balances_move(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(balances="live")
+
+    await seed(sandbox)
+
+    ledger = (await ask(sandbox, "GET", "/_sandbox/ledger?limit=100")).body
+    assert {each["reason"] for each in ledger["postings"]} >= {"collected", "deposited", "spent"}
+    assert ledger["agrees"] is True
+
+
+async def test_people_are_those_that_the_settings_take(start_sandbox: StartSandbox) -> None:
+    numbers = ["0200000001", "0200000002"]
+    sandbox = await start_sandbox(
+        allowed_numbers=numbers,
+        match_network=True,
+        test_cards={"4000056655665556": "VIS"},
+        approved_senders=["Kente"],
+    )
+
+    answer = await seed(sandbox)
+
+    assert (answer.body["payments"], answer.body["messages"]) == (20, 20)
+    assert {person["customer_number"] for person in answer.body["people"]} == set(numbers)
+    assert {person["nw"] for person in answer.body["people"]} == {"VOD"}
+    assert {each["sender_id"] for each in await listed(sandbox, "sms")} == {"Kente"}
+    payments = await listed(sandbox, "transactions")
+    assert {p["party"] for p in payments if p["operation"] == "card"} == {"400005******5556"}
+
+
+async def test_what_would_not_be_decided_yet_is_pending(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)
+
+    await seed(sandbox)
+
+    payments = await listed(sandbox, "transactions")
+    accepted = [p for p in payments if p["operation"] != "card" and not p["party"].endswith("9")]
+    assert {each["status"] for each in accepted} == {"002"}
+    assert {"ACKNOWLEDGED", "SENT"} <= {each["status"] for each in await listed(sandbox, "sms")}
+    await sandbox.advance(days=1)
+    assert {each["status"] for each in await listed(sandbox, "sms")} == {"SENT", "REFUNDED"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("seed", "42"),
+        ("seed", -1),
+        ("seed", 2**63),
+        ("count", 0),
+        ("count", 1001),
+        ("count", 1.5),
+        ("count", True),
+        ("service_id", 0),
+        ("service_id", None),
+        ("service", 55),
+    ],
+)
+async def test_what_cannot_be_taken(sandbox: Sandbox, field: str, value: object) -> None:
+    assert_error(await seed(sandbox, **{field: value}), 400, field)
+
+    assert await listed(sandbox, "sms") == []

@@ -1,0 +1,314 @@
+"""Named snapshots: a state to come back to, of one service or of all, as far from its end."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.domain.callbacks import Delivery
+from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.web.conftest import Receiver, kept_callback
+from tests.web.control_api import ask, assert_error
+from tests.web.overriding import override
+
+DEAD = "http://127.0.0.1:9/nobody"
+
+
+async def save(sandbox: Sandbox, name: object = "before", **fields: object) -> Seen:
+    body = json.dumps({"name": name, **fields}).encode()
+    return await ask(sandbox, "POST", "/_sandbox/snapshots", body)
+
+
+async def restore(sandbox: Sandbox, name: str = "before") -> Seen:
+    return await ask(sandbox, "POST", f"/_sandbox/snapshots/{name}/restore")
+
+
+async def listed(sandbox: Sandbox, query: str = "") -> Any:
+    return (await ask(sandbox, "GET", f"/_sandbox/snapshots{query}")).body
+
+
+async def shown(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
+    """All that the control API shows of a service."""
+    kinds = ("requests", "transactions", "callbacks", "sms", "ledger")
+    return {
+        kind: (await ask(sandbox, "GET", f"/_sandbox/{kind}?service_id={service_id}")).body
+        for kind in kinds
+    }
+
+
+async def live(sandbox: Sandbox, **fields: Any) -> None:
+    """A payment that succeeded, one that is pending still, and a message of each kind."""
+    await sandbox.collect(transaction_id="T1", **fields)
+    await sandbox.sms(**fields)
+    await sandbox.sms(customer_number="0244000009", **fields)
+    await sandbox.advance(seconds=2)
+    await sandbox.collect(transaction_id="T2", **fields)
+
+
+async def test_it_all_comes_back(sandbox: Sandbox) -> None:
+    await live(sandbox)
+    before = await shown(sandbox)
+
+    saved = await save(sandbox)
+    await ask(sandbox, "POST", "/_sandbox/reset")
+    restored = await restore(sandbox)
+
+    assert (saved.status, restored.status) == (201, 200)
+    assert saved.body == restored.body
+    assert saved.body == {
+        "name": "before",
+        "service_id": None,
+        "taken_at": "2026-01-01T09:00:02.000Z",
+        "records": {
+            "transactions": 2,
+            "checkouts": 0,
+            "callbacks": 1,
+            "jobs": 1,
+            "postings": 4,
+            "messages": 2,
+            "requests": 4,
+            "rules": 0,
+            "inbox": 1,
+        },
+    }
+    assert await shown(sandbox) == before
+    assert len(await sandbox.inbox()) == 1
+    assert await sandbox.sms_balance() == 499
+
+
+async def test_it_can_be_come_back_to_as_often_as_needed(sandbox: Sandbox) -> None:
+    await live(sandbox)
+    await save(sandbox)
+    before = await shown(sandbox)
+
+    for _ in range(3):
+        await live(sandbox)
+        await ask(sandbox, "POST", "/_sandbox/reset")
+        await restore(sandbox)
+        assert len((await shown(sandbox))["requests"]["requests"]) == 4
+        assert await sandbox.sms_balance() == 499
+
+    assert (await shown(sandbox))["sms"]["sms"][0]["processing_id"] == (
+        before["sms"]["sms"][0]["processing_id"]
+    )
+
+
+async def test_of_one_service_another_sees_nothing_of_it(sandbox: Sandbox) -> None:
+    await live(sandbox)
+    before = await shown(sandbox)
+    saved = await save(sandbox, service_id=55)
+    await sandbox.collect(service_id=56)
+    await sandbox.sms(service_id=56)
+    await sandbox.collect(transaction_id="T3")
+    theirs = await shown(sandbox, 56)
+
+    await restore(sandbox)
+
+    assert saved.body["service_id"] == 55
+    assert "inbox" not in saved.body["records"]
+    assert await shown(sandbox) == before
+    assert await shown(sandbox, 56) == theirs
+    assert (await sandbox.status("T3")).code == "027"
+    assert (await sandbox.status("T1", 56)).data["status"] == "002"
+    assert await sandbox.sms_balance(56) == 499
+
+
+@pytest.mark.spec("sandbox.8")
+@pytest.mark.decision("D15")
+async def test_what_had_five_minutes_left_has_five_minutes_left_again(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.advance(minutes=10)
+    await save(sandbox)
+    await sandbox.advance(minutes=10)
+    assert (await sandbox.status()).code == "027"
+
+    await restore(sandbox)
+
+    await sandbox.advance(minutes=4, seconds=59)
+    assert (await sandbox.status()).code == "000"
+    await sandbox.advance(seconds=1)
+    assert (await sandbox.status()).code == "027"
+
+
+@pytest.mark.decision("D16")
+async def test_a_payment_that_was_pending_is_settled_again(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    await sandbox.collect(callback_url=receiver.url)
+    await save(sandbox)
+    await sandbox.advance(seconds=1)
+    assert (await sandbox.status()).data["status"] == "000"
+
+    await restore(sandbox)
+
+    assert (await sandbox.status()).data["status"] == "002"
+    await sandbox.advance(milliseconds=999)
+    assert (await sandbox.status()).data["status"] == "002"
+    await sandbox.advance(milliseconds=1)
+    assert (await sandbox.status()).data["status"] == "000"
+    first, second = (delivery.body for delivery in receiver.deliveries)
+    assert first["trans_id"] == second["trans_id"]
+
+
+@pytest.mark.decision("D30")
+async def test_a_callback_between_two_attempts_is_there_again(sandbox: Sandbox) -> None:
+    await sandbox.collect(callback_url=DEAD)
+    await sandbox.advance(seconds=1)
+    await save(sandbox)
+    await sandbox.advance(minutes=20)
+    assert (await kept_callback(sandbox)).state is Delivery.FAILED
+
+    await restore(sandbox)
+
+    callback = await kept_callback(sandbox)
+    assert (callback.state, len(callback.attempts)) == (Delivery.PENDING, 1)
+    await sandbox.advance(minutes=4, seconds=59)
+    assert len((await kept_callback(sandbox)).attempts) == 1
+    await sandbox.advance(seconds=1)
+    assert len((await kept_callback(sandbox)).attempts) == 2
+
+
+async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    """It is sent once more, at least once, and what came of that is its only attempt."""
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    refuse = asyncio.Event()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        if len(receiver.deliveries) == 1:
+            await refuse.wait()
+            return web.Response(status=500)
+        return web.Response()
+
+    receiver.answer = answer
+    await sandbox.collect(callback_url=receiver.url)
+    await receiver.arrival()
+    await save(sandbox)
+
+    await restore(sandbox)
+    wanted = {"match": {"state": "delivered"}}
+    await ask(sandbox, "POST", "/_sandbox/callbacks/wait", json.dumps(wanted).encode())
+    refuse.set()
+    await sandbox.gateway.deliveries.wait_idle()
+
+    callback = await kept_callback(sandbox)
+    assert [attempt.status_code for attempt in callback.attempts] == [200]
+    assert len(receiver.deliveries) == 2
+    assert await sandbox.gateway.store.run(lambda unit: unit.next_due()) is None
+
+
+@pytest.mark.decision("D20")
+async def test_a_card_page_can_be_paid_again(sandbox: Sandbox) -> None:
+    page = (await sandbox.card()).body["redirect_url"]
+    await save(sandbox)
+    await sandbox.session.post(page, data={"choice": "cancel"}, allow_redirects=False)
+    assert (await sandbox.status()).data["status"] == "003"
+
+    await restore(sandbox)
+    await sandbox.advance(seconds=3)
+
+    assert (await sandbox.status()).data["status"] == "000"
+
+
+async def test_an_override_that_was_used_up_applies_once_more(sandbox: Sandbox) -> None:
+    await override(sandbox, outcome={"status": "003"}, times=1)
+    await save(sandbox, service_id=55)
+    for status in ("003", "000"):
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+        assert (await sandbox.status()).data["status"] == status
+
+    await restore(sandbox)
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+
+    assert (await sandbox.status()).data["status"] == "003"
+
+
+async def test_a_callback_that_was_held_back_is_overtaken_once_more(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    await override(sandbox, callback={"reorder": True}, times=1)
+    await sandbox.collect(transaction_id="T1", callback_url=receiver.url)
+    await sandbox.advance(seconds=1)
+    await save(sandbox)
+
+    for _ in range(2):
+        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+        await restore(sandbox)
+
+    came = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
+    assert came == ["T2", "T1", "T2", "T1"]
+
+
+async def test_the_newest_come_first_and_in_pages(sandbox: Sandbox) -> None:
+    for name, service_id in (("a", None), ("b", 55), ("c", None), ("a", 56)):
+        await save(sandbox, name, service_id=service_id)
+
+    def names(page: Any) -> list[str]:
+        return [each["name"] for each in page["snapshots"]]
+
+    everything = await listed(sandbox)
+    assert (names(everything), everything["next"]) == (["a", "c", "b"], None)
+    page = await listed(sandbox, "?limit=2")
+    assert (names(page), page["next"]) == (["a", "c"], "c")
+    assert names(await listed(sandbox, "?after=c")) == ["b"]
+    assert names(await listed(sandbox, "?service_id=56")) == ["a"]
+
+
+async def test_a_deleted_one_is_gone(sandbox: Sandbox) -> None:
+    await save(sandbox)
+    path = "/_sandbox/snapshots/before"
+
+    assert (await ask(sandbox, "DELETE", path)).body == {"deleted": 1}
+
+    assert_error(await ask(sandbox, "DELETE", path), 404, "before")
+    assert_error(await restore(sandbox), 404, "before")
+    assert await listed(sandbox) == {"snapshots": [], "next": None}
+
+
+@pytest.mark.parametrize("name", ["a", "before.v1_2-x", "A" * 64, "."])
+async def test_names(sandbox: Sandbox, name: str) -> None:
+    assert (await save(sandbox, name)).body["name"] == name
+
+
+@pytest.mark.parametrize("name", ["", "a b", "A" * 65, "a/b", "é", "a\n", "a\0", 5, None, ["a"]])
+async def test_what_is_no_name(sandbox: Sandbox, name: object) -> None:
+    assert_error(await save(sandbox, name), 400, "name must be 1 to 64 characters")
+
+    assert (await listed(sandbox))["snapshots"] == []
+
+
+@pytest.mark.parametrize("name", ["never", "%20", "%00", "%ff", "a%2Fb", "A" * 65])
+async def test_a_name_that_nobody_gave(sandbox: Sandbox, name: str) -> None:
+    for answer in (
+        await restore(sandbox, name),
+        await ask(sandbox, "DELETE", f"/_sandbox/snapshots/{name}"),
+    ):
+        assert_error(answer, 404)
+
+
+async def test_other_wrong_fields(sandbox: Sandbox) -> None:
+    assert_error(await save(sandbox, service_id="55"), 400, "service_id")
+    assert_error(await save(sandbox, service_id=0), 400, "service_id")
+    assert_error(await save(sandbox, service=55), 400, "'service'")
+    assert_error(await ask(sandbox, "POST", "/_sandbox/snapshots"), 400)
+    assert_error(await ask(sandbox, "GET", "/_sandbox/snapshots?limit=0"), 400, "limit")
+
+
+async def test_they_outlast_the_server(start_sandbox: StartSandbox, tmp_path: Any) -> None:
+    store = f"sqlite:{tmp_path}/state.sqlite3"
+    first = await start_sandbox(store=store)
+    await first.sms()
+    await save(first)
+    await ask(first, "POST", "/_sandbox/reset")
+    await first.runner.cleanup()
+
+    second = await start_sandbox(store=store)
+    await restore(second)
+
+    assert await second.sms_balance() == 499
