@@ -1,0 +1,83 @@
+"""The only place that wires: settings in, a gateway that runs out."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.bootstrap.parts import Parts
+from sandbox_sim.bootstrap.stores import store_of
+from sandbox_sim.config import Settings
+from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
+from sandbox_sim.gateway.interventions import Interventions
+from sandbox_sim.gateway.jobs import Jobs
+from sandbox_sim.gateway.journal import Journal
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
+from sandbox_sim.gateway.timekeeping import Timekeeping
+from sandbox_sim.gateway.watch import Watch
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.doctor import Doctor
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Everything, wired. `app` starts and stops the background tasks with itself.
+
+    store: what is written to it directly is not told to the live feed.
+    """
+
+    app: web.Application
+    store: Store
+    clock: Clock
+    jobs: Jobs
+    deliveries: Deliveries
+    journal: Journal
+    watch: Watch
+    interventions: Interventions
+    timekeeping: Timekeeping
+
+
+def build(
+    settings: Settings | None = None,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    store: Store | None = None,
+    sender: CallbackSender | None = None,
+) -> Gateway:
+    """Wire a gateway; what is not given is the real thing."""
+    settings = settings or Settings()
+    clock = clock or SystemClock()
+    gate = AnswerGate()
+    relay: Relay | None = None
+    if store is None:
+        store, own_ids, relay = store_of(settings, clock, gate)
+        ids = ids or own_ids
+    parts = Parts(settings, clock, ids or RandomIds(), store, relay, gate, sender)
+    return Gateway(
+        parts.app(),
+        store,
+        clock,
+        parts.jobs,
+        parts.deliveries,
+        parts.journal,
+        parts.watch,
+        parts.interventions,
+        parts.timekeeping,
+    )
+
+
+@contextlib.asynccontextmanager
+async def open_doctor() -> AsyncIterator["Doctor"]:
+    """Who examines receivers, over a session of its own; no gateway has to run for it."""
+    from sandbox_sim.gateway.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
+
+    clock = SystemClock()
+    async with HttpCallbackSender(clock) as sender:
+        yield Doctor(sender, clock, RandomIds())

@@ -1,0 +1,330 @@
+"""Every part of a gateway, and which others it is made of."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from functools import cached_property
+
+from aiohttp import web
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks import Schedule
+from sandbox_sim.domain.jobs import JobKind
+from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.outcomes import Sandbox
+from sandbox_sim.domain.ratelimit import RateLimit
+from sandbox_sim.domain.rules import RuleKind
+from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.gateway.checkout import CheckoutPages
+from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
+from sandbox_sim.gateway.faults import Faults
+from sandbox_sim.gateway.feed import Feed
+from sandbox_sim.gateway.held import Held
+from sandbox_sim.gateway.interventions import Interventions
+from sandbox_sim.gateway.jobs import Handler, Jobs
+from sandbox_sim.gateway.journal import Journal
+from sandbox_sim.gateway.ledger import Ledger
+from sandbox_sim.gateway.overrides import Overrides
+from sandbox_sim.gateway.payments import Payments
+from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
+from sandbox_sim.gateway.queries import Queries
+from sandbox_sim.gateway.records import Records
+from sandbox_sim.gateway.rules import Rules
+from sandbox_sim.gateway.seeding import Seeding
+from sandbox_sim.gateway.settlement import Notices, Settlement
+from sandbox_sim.gateway.sms import Sms
+from sandbox_sim.gateway.snapshots import Snapshots
+from sandbox_sim.gateway.telling import TellingStore
+from sandbox_sim.gateway.timekeeping import Timekeeping
+from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.web.address import OurAddress
+from sandbox_sim.web.app import make_app
+from sandbox_sim.web.checkout import CheckoutFace
+from sandbox_sim.web.clock import ClockFace
+from sandbox_sim.web.control import Control
+from sandbox_sim.web.control_api import Face, Guard, Hosts
+from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.events import EventsFace
+from sandbox_sim.web.faults import FaultBody
+from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.ledger import LedgerFace
+from sandbox_sim.web.losses import Losses
+from sandbox_sim.web.operations import Operations
+from sandbox_sim.web.overrides import OverrideBody
+from sandbox_sim.web.records import RecordsFace
+from sandbox_sim.web.rules import RulesFace
+from sandbox_sim.web.seed import SeedFace
+from sandbox_sim.web.snapshots import SnapshotsFace
+
+
+class Parts:
+    """Every part of a gateway, made of others when it is first asked for."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        ids: Ids,
+        store: Store,
+        relay: Relay | None,
+        gate: AnswerGate,
+        sender: CallbackSender | None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.ids = ids
+        self.gate = gate
+        self.http_sender = HttpCallbackSender(clock, settings.receivers())
+        self.sender = sender or self.http_sender
+        self.clients = settings.clients()
+        self.feed = Feed(clock, ids.token()[:8], relay)
+        self.store = TellingStore(store, self.feed, clock)
+
+    def app(self) -> web.Application:
+        """The application; it starts and stops the background tasks with itself."""
+        guard = Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts()))
+        events = EventsFace(self.feed, self.clock, guard)
+        app = make_app(
+            self.frontdoor(),
+            [*self.faces(guard), events],
+            drain=self.deliveries.close,
+            base_path=self.settings.base_path,
+            max_body_bytes=self.settings.max_body_bytes,
+        )
+        app.on_shutdown.append(self.losses.stop)
+        app.on_shutdown.append(events.end)
+        app.cleanup_ctx.append(self.background)
+        return app
+
+    def frontdoor(self) -> Frontdoor:
+        """What answers the interface's paths."""
+        return Frontdoor(
+            Entrance(self.clients.values(), self.clock, self.limit()),
+            self.operations().by_path(),
+            self.gate,
+            self.ids,
+            self.clock,
+            self.journal,
+            Faults(self.store, self.rules, self.ids),
+            self.losses,
+            our_address=self.our_address,
+            base_path=self.settings.base_path,
+            reject_status=self.settings.sandbox_reject_status,
+        )
+
+    def faces(self, guard: Guard) -> Sequence[Face]:
+        """What answers under `/_sandbox/`."""
+        records = Records(self.store, self.journal, self.watch)
+        snapshots = Snapshots(self.store, self.clock, self.journal)
+        return [
+            Control(self.store, self.clock, self.watch, self.clients, guard),
+            ClockFace(self.clock, self.timekeeping, guard),
+            LedgerFace(Ledger(self.store, self.clock, self.accounts), guard),
+            RecordsFace(records, self.interventions, guard),
+            SnapshotsFace(snapshots, guard),
+            SeedFace(self.seeding(), self.our_address, guard),
+            CheckoutFace(self.pages, guard),
+            RulesFace(self.rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
+            RulesFace(self.rules, RuleKind.FAULT, "faults", FaultBody, guard),
+        ]
+
+    async def background(self, _app: web.Application) -> AsyncIterator[None]:
+        """The store and what of it is at hand, the callback session and the loops, while we run."""
+        await self.store.open()
+        try:
+            await self.timekeeping.start()
+            await self.rules.load()
+            await self.held.load()
+            async with self.http_sender:
+                loops = (self.jobs, self.journal)
+                tasks = [asyncio.create_task(each.run_forever()) for each in loops]
+                yield
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            await self.journal.save()
+        finally:
+            await self.store.close()
+
+    def operations(self) -> Operations:
+        """The twelve operations."""
+        return Operations(
+            self.payments(),
+            Queries(self.store, self.clock, self.accounts),
+            self.sms,
+            self.overrides,
+            card_entry=self.settings.sandbox_card_entry,
+        )
+
+    def payments(self) -> Payments:
+        """The six that pay."""
+        return Payments(
+            self.store,
+            self.clock,
+            self.ids,
+            self.accounts,
+            self.gate,
+            self.overrides,
+            sandbox=self.sandbox,
+            settle_delay=self.settle_delay,
+            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
+        )
+
+    def seeding(self) -> Seeding:
+        """Made-up life."""
+        return Seeding(
+            self.store,
+            self.clock,
+            FakePeople(self.sandbox, self.settings.approved_senders),
+            self.accounts,
+            self.settlement,
+            self.sms,
+            self.clients,
+            sandbox=self.sandbox,
+            settle_delay=self.settle_delay,
+            transition=self.transition,
+        )
+
+    def limit(self) -> RateLimit | None:
+        """The rate that is held, if any is."""
+        if self.settings.rate_limit_per_minute is None:
+            return None
+        return RateLimit(self.settings.rate_limit_per_minute, self.settings.rate_limit_burst)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """The clockwork, with what each kind of job does."""
+        handlers: dict[JobKind, Handler] = {
+            JobKind.SETTLE: self.settlement.on_due,
+            JobKind.SETTLE_CARD: self.pages.on_due,
+            JobKind.SETTLE_SMS: self.sms.on_due,
+            JobKind.DELIVER: self.deliveries.take,
+            JobKind.LET_GO: self.held.on_due,
+        }
+        return Jobs(self.store, self.clock, self.deliveries, handlers)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        """Callbacks on their way."""
+        schedule = Schedule(
+            attempts=self.settings.callback_attempts,
+            interval=timedelta(seconds=self.settings.callback_retry_interval_s),
+            timeout=timedelta(seconds=self.settings.callback_timeout_s),
+        )
+        return Deliveries(
+            self.store,
+            self.clock,
+            self.sender,
+            schedule,
+            self.gate,
+            self.settings.routes(),
+            self.held,
+        )
+
+    @cached_property
+    def settlement(self) -> Settlement:
+        """How transactions end."""
+        notices = Notices(
+            self.settings.callback_profile,
+            self.settings.callback_profiles,
+            self.settings.sign_callbacks,
+        )
+        return Settlement(self.ids, self.accounts, self.clients, notices)
+
+    @cached_property
+    def sms(self) -> Sms:
+        """The four operations of SMS."""
+        return Sms(
+            self.store,
+            self.clock,
+            self.ids,
+            self.accounts,
+            allowlist=self.sandbox.allowlist,
+            approved_senders=frozenset(self.settings.approved_senders),
+            transition=self.transition,
+        )
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """Balances, fixed or live."""
+        return Accounts(
+            live=self.settings.balances == "live",
+            sms_initial_units=self.settings.sms_initial_units,
+        )
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """The settings that the sandbox rules ask."""
+        settings = self.settings
+        return Sandbox(
+            allowlist=Allowlist(
+                prefixes=tuple(settings.allowed_prefixes),
+                numbers=frozenset(settings.allowed_numbers),
+                accept_international=settings.accept_international,
+                match_network=settings.match_network,
+            ),
+            test_cards=settings.test_cards,
+            reject_duplicates=settings.duplicates == "reject",
+        )
+
+    @cached_property
+    def pages(self) -> CheckoutPages:
+        """Card pages."""
+        return CheckoutPages(self.store, self.clock, self.settlement, self.sandbox)
+
+    @cached_property
+    def overrides(self) -> Overrides:
+        """Outcomes that users ask for."""
+        return Overrides(self.store, self.rules, self.settlement, self.watch)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The overrides and faults of users."""
+        return Rules(self.store, self.clock, self.ids)
+
+    @cached_property
+    def held(self) -> Held:
+        """Callbacks that an override holds back."""
+        return Held(self.store)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """Answers that a fault spoils."""
+        return Losses(self.clock)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """The journal of requests."""
+        return Journal(self.store, self.clock)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """Who waits for something to be written."""
+        return Watch(self.store, self.clock)
+
+    @cached_property
+    def timekeeping(self) -> Timekeeping:
+        """How the clock is set."""
+        return Timekeeping(self.store, self.clock, self.jobs)
+
+    @cached_property
+    def interventions(self) -> Interventions:
+        """What is done by hand."""
+        return Interventions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
+
+    @cached_property
+    def our_address(self) -> OurAddress:
+        """Where we are served."""
+        return OurAddress(self.settings.public_url, self.settings.base_path)
+
+    @cached_property
+    def settle_delay(self) -> timedelta:
+        """From the 202 to the success."""
+        return timedelta(milliseconds=self.settings.settle_delay_ms)
+
+    @cached_property
+    def transition(self) -> timedelta:
+        """Of an SMS, from ACKNOWLEDGED to SENT."""
+        return timedelta(milliseconds=self.settings.sms_transition_ms)
