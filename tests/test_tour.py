@@ -1,0 +1,25 @@
+"""docs/tour.md is true: each command prints what stands below it."""
+
+import re
+
+from tests import tour
+
+# What differs from run to run: times, durations, ids and signatures; and the columns they widen.
+_VARYING = re.compile(
+    r"\b2[0-9]{3}-[0-9-]{5}[T ][0-9:.]+Z?|^[0-9:]{8} (?=[A-Z])|\b(?:[0-9]+ to )?[0-9]+ ms\b"
+    r"|(?<=\"duration_ms\": )[0-9]+|\b[0-9.]+(?= s from)|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]+\b|(?<=DOCTOR-)[0-9a-f]{12}|\b[0-9]{11}\b"
+)
+
+
+def shape(output: str) -> list[str]:
+    return [" ".join(_VARYING.sub("*", line).split()) for line in output.splitlines()]
+
+
+def test_every_command_prints_what_stands_below_it() -> None:
+    steps = tour.steps(tour.PAGE.read_text("utf-8"))
+    assert len(steps) > 15
+
+    with tour.session() as terminal:
+        for command, output in steps:
+            assert (command, shape(terminal.run(command))) == (command, shape(output))
