@@ -132,7 +132,9 @@ class TestSettle:
     async def test_it_runs_more_than_a_batch(self, works: Works) -> None:
         await works.promise(*map(str, range(2 * BATCH + 5)))
 
-        assert len(await works.jobs.settle()) == 2 * BATCH + 5
+        await works.jobs.settle()
+
+        assert len(await works.done()) == 2 * BATCH + 5
 
     async def test_callbacks_have_had_their_attempt_when_it_returns(self, works: Works) -> None:
         await works.notify(callback("C1"))
@@ -144,7 +146,9 @@ class TestSettle:
     async def test_the_clock_stays_where_it_is(self, works: Works) -> None:
         await works.promise("later", due_at=after(seconds=1))
 
-        assert await works.jobs.settle() == []
+        await works.jobs.settle()
+
+        assert works.tried == []
         assert works.clock.now() == NOW
 
 
@@ -184,6 +188,20 @@ class TestAdvance:
 
         attempts = (await works.callback()).attempts
         assert [attempt.at for attempt in attempts] == [NOW + n * FIVE_MINUTES for n in range(3)]
+
+    async def test_what_the_loop_is_quicker_to_run_is_told_too(
+        self, works: Works, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await works.promise("1", due_at=after(minutes=1))
+        settle, jobs = works.jobs.settle, works.jobs
+
+        async def settle_after_the_loop() -> None:
+            await jobs.run_due(works.clock.now())
+            await settle()
+
+        monkeypatch.setattr(jobs, "settle", settle_after_the_loop)
+
+        assert [job.subject for job in await jobs.advance(FIVE_MINUTES)] == ["1"]
 
     async def test_nothing_to_do_moves_the_clock_all_the_same(self, works: Works) -> None:
         assert await works.jobs.advance(timedelta(days=1)) == []
@@ -290,4 +308,6 @@ async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: W
         await asyncio.sleep(0)
     go_on.set()
 
-    assert [job.subject for job in await settling] == ["caused"]
+    await settling
+
+    assert await works.done() == ["caused"]

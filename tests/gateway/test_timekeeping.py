@@ -1,6 +1,6 @@
 """The clock is kept: other servers follow it, and the next start does."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,7 +8,6 @@ import pytest
 
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.domain.clock import ClockState
-from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic
 from sandbox_sim.gateway.timekeeping import Timekeeping
 from tests.gateway.conftest import Works
@@ -67,11 +66,10 @@ def on_the_way(works: Works, monkeypatch: pytest.MonkeyPatch) -> Acts:
     acts: Acts = []
     settle = works.jobs.settle
 
-    async def settle_and_act() -> Sequence[Job]:
-        ran = await settle()
+    async def settle_and_act() -> None:
+        await settle()
         for act in acts:
             await act()
-        return ran
 
     monkeypatch.setattr(works.jobs, "settle", settle_and_act)
     return acts
