@@ -34,6 +34,8 @@ CODE_OF_QUERY: Final[Mapping[Operation, str]] = {
     Operation.SMS_BALANCE: "388",
 }
 
+# What accepts no payment.
+_OF_QUERIES: Final = frozenset(CODE_OF_QUERY.values()) - {"000"}
 # Those of the other operations that a code can come from; all of them where it is not listed.
 _SENDS: Final = frozenset({Operation.SMS, Operation.BULK_SMS})
 _QUERIES_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
@@ -116,8 +118,10 @@ class Override(NamedTuple):
 
     def concerns(self, operation: Operation | None) -> bool:
         """Whether it is for an operation, where it was not said for which one."""
-        if operation is None or operation in ACCEPTANCE:
-            return operation is not None
+        if operation is None:
+            return False
+        if operation in ACCEPTANCE:
+            return self.response_code not in _OF_QUERIES
         if self.rejects:
             return operation in _QUERIES_OF_CODE.get(self.response_code or "", CODE_OF_QUERY)
         return self.response_code == CODE_OF_QUERY[operation] and not self.of_payments

@@ -109,6 +109,7 @@ class TestOutcomes:
             Override("O1", response_code="000"),
             {*ACCEPTANCE, Operation.STATUS, Operation.BALANCE},
         ),
+        (Override("O1", response_code="370"), {Operation.SMS, Operation.BULK_SMS}),
         (Override("O1", Status.FAILED, "000"), set(ACCEPTANCE)),
     ],
 )
