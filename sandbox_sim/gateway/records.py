@@ -19,6 +19,8 @@ Shown = dict[str, object]
 
 # How many records one unit of work reads; between two of them others have their turn.
 _AT_ONCE: Final = 500
+# No service has a larger number, and no database takes one.
+_LARGEST_SERVICE_ID: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,7 @@ class Records:
         """The newest records that match, at most `limit` of them."""
         await self._journal.save()
         found: list[Shown] = []
-        service_id = match.get("service_id")
-        listing = Listing(service_id if type(service_id) is int else None, after, _AT_ONCE)
+        listing = Listing(_service_of(match), after, _AT_ONCE)
         while True:
             some = await self._stretch(kind, listing)
             for record in map(kind.shown, some):
@@ -119,3 +120,11 @@ class Records:
             return await kind.listed(unit, listing)
 
         return await self._store.run(work)
+
+
+def _service_of(match: Mapping[str, object]) -> int | None:
+    """The one service that a search is for, as far as a store can tell."""
+    service_id = match.get("service_id")
+    if isinstance(service_id, int) and 0 < service_id <= _LARGEST_SERVICE_ID:
+        return service_id
+    return None
