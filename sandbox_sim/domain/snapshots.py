@@ -15,7 +15,8 @@ from sandbox_sim.domain.timestamps import iso
 
 T = TypeVar("T")
 
-NAME: Final = r"[A-Za-z0-9._-]{1,64}"
+# No dot comes first, because clients take `..` out of a path; and no -, which begins an option.
+NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
 class Snapshot(NamedTuple):

@@ -4,8 +4,10 @@ The newest rule that is for a request and not used up is the one that applies.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
+from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.rules import MAX_RULES, Asked, Match, Rule, RuleKind
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Topic, Unit
 
@@ -60,10 +62,11 @@ class Rules:
         await self._store.run(work)
         return rule
 
-    async def listed(self, kind: RuleKind, service_id: int | None) -> Sequence[Rule]:
-        """The rules of a kind as they stand, the newest first: of one service, or all."""
+    async def listed(self, kind: RuleKind, listing: Listing) -> Sequence[Rule]:
+        """The rules of a kind as they stand, the newest first."""
         rules = await self._store.run(lambda unit: unit.rules())
-        return [rule for rule in rules if _is_of(rule, kind, service_id)]
+        asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
+        return stretch([asked], listing, attrgetter("id"), attrgetter("created_at"))
 
     async def clear(self, kind: RuleKind, service_id: int | None) -> int:
         """Take out those of one service, or all of the kind; how many there were."""

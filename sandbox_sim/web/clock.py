@@ -11,7 +11,7 @@ from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.clock import shown
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.gateway.timekeeping import Timekeeping
-from sandbox_sim.web.control_api import Guard, Input, Routes, body_of
+from sandbox_sim.web.control_api import Guard, Input, Nothing, Routes, body_of, query_of
 
 # A leap longer than that is a mistake, and the calendar has an end.
 MAX_S = 366 * 86_400
@@ -23,10 +23,6 @@ class Advance(Input):
     seconds: float = Field(
         ge=0, le=MAX_S, allow_inf_nan=False, description=f"a number of seconds from 0 to {MAX_S}"
     )
-
-
-class Nothing(Input):
-    """What `freeze` and `resume` take."""
 
 
 class ClockFace:
@@ -46,8 +42,9 @@ class ClockFace:
             ("POST", "/_sandbox/clock/resume", self._guard(self.resume)),
         ]
 
-    async def show(self, _request: web.Request) -> web.Response:
+    async def show(self, request: web.Request) -> web.Response:
         """Gateway time, whether it stands still, and how far it was moved in seconds."""
+        query_of(request, Nothing)
         return web.json_response(shown(self._clock))
 
     async def advance(self, request: web.Request) -> web.Response:

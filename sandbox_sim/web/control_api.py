@@ -12,10 +12,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sandbox_sim.domain.hosts import Host, host_of, is_loopback, name_of, origin_of
+from sandbox_sim.domain.listing import Listing
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 LARGEST_INTEGER: Final = 2**63 - 1
+
+R = TypeVar("R")
 
 # Those that change nothing, so that a link or an image elsewhere may lead here by them.
 _SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
@@ -160,6 +163,10 @@ InQuery = BeforeValidator(_digits)
 SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
 
+class Nothing(Input):
+    """What is asked for without any choice."""
+
+
 class ServiceQuery(Input):
     """What is done for one service, or for all."""
 
@@ -182,6 +189,32 @@ class PageQuery(Input):
     def page_size(self) -> int:
         """How many items there are at most."""
         return min(self.limit, MAX_LIMIT)
+
+
+class ServiceListQuery(PageQuery):
+    """The query of a list of one service, or of all, whose ids are texts."""
+
+    after: str | None = Field(None, description="the id after which the list goes on")
+    service_id: Annotated[int, InQuery] | None = Field(
+        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
+    )
+
+    @property
+    def listing(self) -> Listing:
+        """The stretch to look for: one more than the page holds tells whether any follow."""
+        return Listing(self.service_id, self.after, self.page_size + 1)
+
+    def answer(
+        self,
+        plural: str,
+        found: Sequence[R],
+        shown: Callable[[R], object],
+        id_of: Callable[[R], str],
+    ) -> web.Response:
+        """The page; `next` is what to send as `after` for those that follow."""
+        page = found[: self.page_size]
+        following = id_of(page[-1]) if len(found) > len(page) else None
+        return web.json_response({plural: [shown(each) for each in page], "next": following})
 
 
 class ListQuery(PageQuery):
@@ -214,16 +247,18 @@ async def body_of(request: web.Request, model: type[T], *, optional: bool = Fals
 
     optional: no body at all is the same as an empty object.
     """
-    raw = await request.read() or (b"{}" if optional else b"")
+    raw = await request.read() or (b"{}" if optional else b"null")
     return _read(model, lambda: model.model_validate_json(raw))
 
 
-def query_of(request: web.Request, model: type[T], *, ignoring: frozenset[str] = frozenset()) -> T:
-    """The query of a request without the names in `ignoring`, or `BadInput`."""
+def query_of(request: web.Request, model: type[T], *, beside: Sequence[str] = ()) -> T:
+    """The query of a request, or `BadInput`; what is `beside` the model's fields is left out."""
     given = request.query
     repeated = {name for name in given if len(given.getall(name)) > 1}
-    named = {name: value for name, value in given.items() if name not in ignoring}
+    unknown = {name for name in given if name not in model.model_fields and name not in beside}
+    named = {name: value for name, value in given.items() if name in model.model_fields}
     problems = [f"{name} must be given once" for name in sorted(repeated)]
+    problems += [_unknown(name, (*model.model_fields, *beside)) for name in sorted(unknown)]
     return _read(model, lambda: model.model_validate(named), *problems)
 
 
@@ -245,17 +280,22 @@ def _problem(model: type[Input], detail: ErrorDetails) -> str:
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
-        return f"the body must be a JSON object with {_names(model)}"
+        return f"the body must be a JSON object with {_listed(model.model_fields)}"
     path, model = _place(model, [str(part) for part in detail["loc"]])
-    fields, name = model.model_fields, path[-1]
-    if kind == "extra_forbidden":
-        return f"{'.'.join(path)!r} is unknown: leave it out (there are {_names(model)})"
-    verb = "is required, and must be" if kind == "missing" else "must be"
-    return f"{'.'.join(path)} {verb} {fields[name].description}"
+    # What is wrong deeper inside, where there is no one model to tell of it.
+    whole = len(path) == len(detail["loc"])
+    if whole and kind == "extra_forbidden":
+        return _unknown(".".join(path), model.model_fields)
+    verb = "is required, and must be" if whole and kind == "missing" else "must be"
+    return f"{'.'.join(path)} {verb} {model.model_fields[path[-1]].description}"
 
 
-def _names(model: type[Input]) -> str:
-    return ", ".join(model.model_fields) or "no fields"
+def _unknown(name: str, known: Iterable[str]) -> str:
+    return f"{name!r} is unknown: leave it out (there are {_listed(known)})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "no fields"
 
 
 def _place(model: type[Input], location: Sequence[str]) -> tuple[Sequence[str], type[Input]]:

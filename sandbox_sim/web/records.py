@@ -114,8 +114,8 @@ class RecordsFace:
     async def list(self, plural: str, request: web.Request) -> web.Response:
         """Newest first; `next` is what to send as `after` for those that follow."""
         kind = KINDS[plural]
-        given = {name: value for name, value in request.query.items() if name in kind.fields}
-        asked = query_of(request, RecordListQuery, ignoring=frozenset(given))
+        asked = query_of(request, RecordListQuery, beside=kind.fields)
+        given = {name: text for name, text in request.query.items() if name in kind.fields}
         match = {name: _value(name, text) for name, text in given.items()}
         found = await self._records.find(kind, match, asked.page_size, asked.after)
         shown: dict[str, object] = {plural: found.records, "next": found.next}
@@ -209,8 +209,8 @@ def _value(name: str, text: str) -> object:
     """A filter of a query as the value that it stands for."""
     if name not in _NUMBERS:
         return None if text == "null" else text
-    if not text.isascii() or not text.isdigit() or len(text) > 19:
-        raise BadInput(f"{name} must be an integer")
+    if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST_INTEGER:
+        raise BadInput(f"{name} must be an integer from 0 to {LARGEST_INTEGER}")
     return int(text)
 
 

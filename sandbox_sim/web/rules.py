@@ -4,6 +4,7 @@ Source: CONVENTIONS, control API.
 """
 
 import math
+from operator import attrgetter
 from typing import Annotated, Any
 
 from aiohttp import web
@@ -19,6 +20,7 @@ from sandbox_sim.web.control_api import (
     Guard,
     Input,
     Routes,
+    ServiceListQuery,
     ServiceQuery,
     body_of,
     error,
@@ -97,9 +99,9 @@ class RulesFace:
 
     async def list(self, request: web.Request) -> web.Response:
         """The newest first, those that are used up too; of the service in the query, or all."""
-        asked = query_of(request, ServiceQuery)
-        found = await self._rules.listed(self._kind, asked.service_id)
-        return web.json_response({self._plural: [shown(rule) for rule in found]})
+        asked = query_of(request, ServiceListQuery)
+        found = await self._rules.listed(self._kind, asked.listing)
+        return asked.answer(self._plural, found, shown, attrgetter("id"))
 
     async def add(self, request: web.Request) -> web.Response:
         """Add one; it applies to whatever comes after the answer. HTTP 409 where there are many."""

@@ -1,12 +1,11 @@
 """Named snapshots under `/_sandbox/snapshots`: state to come back to. Source: CONVENTIONS."""
 
-from typing import Annotated
+from operator import attrgetter
 
 from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain import snapshots
-from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.snapshots import NAME, is_name
 from sandbox_sim.gateway.snapshots import Snapshots
 from sandbox_sim.web.control_api import (
@@ -14,15 +13,15 @@ from sandbox_sim.web.control_api import (
     SERVICE_ID,
     Guard,
     Input,
-    InQuery,
-    PageQuery,
+    Nothing,
     Routes,
+    ServiceListQuery,
     body_of,
     error,
     query_of,
 )
 
-_NAMES = "1 to 64 characters, of letters, digits and . _ -"
+_NAMES = "1 to 64 characters, of letters, digits and . _ -, the first a letter or a digit"
 
 
 class SnapshotBody(Input):
@@ -30,15 +29,6 @@ class SnapshotBody(Input):
 
     name: str = Field(pattern=f"^{NAME}$", description=_NAMES)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
-
-
-class SnapshotQuery(PageQuery):
-    """What `GET snapshots` takes."""
-
-    after: str | None = Field(None, description="the name after which the list goes on")
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
 
 
 class SnapshotsFace:
@@ -66,6 +56,7 @@ class SnapshotsFace:
     async def restore(self, request: web.Request) -> web.Response:
         """Have it all as it was, and as far from its end: times move on by what has gone by."""
         name = request.match_info["name"]
+        await body_of(request, Nothing, optional=True)
         restored = await self._snapshots.restore(name) if is_name(name) else None
         return _no_such(name) if restored is None else web.json_response(snapshots.shown(restored))
 
@@ -77,13 +68,9 @@ class SnapshotsFace:
 
     async def list(self, request: web.Request) -> web.Response:
         """Newest first; `next` is what to send as `after` for those that follow."""
-        asked = query_of(request, SnapshotQuery)
-        size = asked.page_size
-        # One more than asked for tells whether any follow.
-        found = await self._snapshots.list(Listing(asked.service_id, asked.after, size + 1))
-        following = found[size - 1].name if len(found) > size else None
-        shown = [snapshots.shown(each) for each in found[:size]]
-        return web.json_response({"snapshots": shown, "next": following})
+        asked = query_of(request, ServiceListQuery)
+        found = await self._snapshots.list(asked.listing)
+        return asked.answer("snapshots", found, snapshots.shown, attrgetter("name"))
 
 
 def _no_such(name: str) -> web.Response:

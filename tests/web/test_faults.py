@@ -579,7 +579,7 @@ _ONE_OF = "exactly one of latency, status, connection_reset"
         ({"fault": {"latency": {"fixed_ms": -1}}}, ("fault.latency.fixed_ms", "0 to 300000")),
         ({"fault": {"latency": {"fixed_ms": 300_001}}}, ("fault.latency.fixed_ms",)),
         ({"fault": {"latency": {"uniform_ms": [300, 50]}}}, ("uniform_ms", "lower one first")),
-        ({"fault": {"latency": {"uniform_ms": [300]}}}, ("fault.latency.uniform_ms",)),
+        ({"fault": {"latency": {"uniform_ms": [300]}}}, ("fault.latency.uniform_ms must",)),
         ({"fault": {"latency": {"lognormal_ms": {"median": 1}}}}, ("lognormal_ms.sigma is",)),
         (
             {"fault": {"latency": {"lognormal_ms": {"median": "1", "sigma": 11}}}},

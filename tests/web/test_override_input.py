@@ -61,6 +61,10 @@ class TestBadInput:
                 {"delay_ms": 5, "match": {"amount": {"min": 2, "max": 1}}},
                 "match.amount.min is above",
             ),
+            (
+                {"outcome": {"status": "003"}, "match": {"amount": {"most": 5}}},
+                "match.amount must be a number above 0, or an object with min and max",
+            ),
             ({"outcome": {"status": "003"}, "often": 2}, "'often' is unknown"),
         ],
     )
@@ -72,6 +76,16 @@ class TestBadInput:
         assert_error(answer, 400, named)
         assert await listed(sandbox) == []
 
+    async def test_nothing_else_is_said_of_a_field_that_may_be_two_things(
+        self, sandbox: Sandbox
+    ) -> None:
+        body = b'{"delay_ms": 5, "match": {"amount": {"most": 5}}}'
+        answer = await ask(sandbox, "POST", "/_sandbox/overrides", body)
+
+        assert answer.body["error"]["message"] == (
+            "match.amount must be a number above 0, or an object with min and max"
+        )
+
     async def test_an_unknown_code_is_told_all_that_there_are(self, sandbox: Sandbox) -> None:
         body = b'{"outcome": {"response_code": "999"}}'
         answer = await ask(sandbox, "POST", "/_sandbox/overrides", body)
@@ -81,6 +95,11 @@ class TestBadInput:
     @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b'"003"', b"\xff"])
     async def test_what_is_no_object(self, sandbox: Sandbox, body: bytes) -> None:
         assert_error(await ask(sandbox, "POST", "/_sandbox/overrides", body), 400, "the body")
+
+    async def test_no_body_is_told_what_to_send(self, sandbox: Sandbox) -> None:
+        answer = await ask(sandbox, "POST", "/_sandbox/overrides")
+
+        assert_error(answer, 400, "the body must be a JSON object with match, times, outcome")
 
 
 class TestTheList:
@@ -98,6 +117,20 @@ class TestTheList:
         assert (made["seen"], made["used"]) == (0, 0)
         assert made["created_at"] == "2026-01-01T09:00:00.000Z"
         assert await listed(sandbox) == [made]
+
+    async def test_it_comes_in_pages(self, sandbox: Sandbox) -> None:
+        made = [
+            (await override(sandbox, delay_ms=5, match={"service_id": service_id}))["id"]
+            for service_id in (55, 56, 55, 55)
+        ]
+        path = "/_sandbox/overrides?service_id=55&limit=2"
+
+        first = (await ask(sandbox, "GET", path)).body
+        second = (await ask(sandbox, "GET", f"{path}&after={first['next']}")).body
+
+        assert [each["id"] for each in first["overrides"]] == [made[3], made[2]]
+        assert [each["id"] for each in second["overrides"]] == [made[0]]
+        assert (first["next"], second["next"]) == (made[2], None)
 
     async def test_they_are_taken_out_one_by_one_or_together(self, sandbox: Sandbox) -> None:
         ids = [(await override(sandbox, outcome={"status": "003"}))["id"] for _ in range(3)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -230,6 +231,8 @@ class TestWhatIsWrong:
         [
             ("transactions?colour=red", "colour"),
             ("transactions?service_id=x", "service_id"),
+            ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
+            ("callbacks?color=red", "there are limit, after, id, service_id"),
             ("transactions?limit=0", "limit"),
             ("sms?status=SENT&status=FAILED", "status"),
             ("transactions/x/T1", "service_id"),
@@ -255,6 +258,18 @@ class TestWhatIsWrong:
         self, sandbox: Sandbox, path: str, body: dict[str, Any], named: str
     ) -> None:
         assert_error(await post(sandbox, path, **body), 400, named)
+
+    @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
+    @pytest.mark.parametrize("service_id", [10**40, -(10**40), 0, -1])
+    async def test_a_service_that_cannot_be_has_nothing(
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str, service_id: int
+    ) -> None:
+        sandbox = await start_sandbox(store=store.format(tmp_path))
+        await sandbox.collect()
+
+        found = await post(sandbox, "transactions/find", match={"service_id": service_id})
+
+        assert (found.status, found.body) == (200, {"transactions": [], "next": None})
 
     @pytest.mark.parametrize("path", ["transactions/55/T1", "callbacks/C1", "sms/M1"])
     async def test_what_is_not_there_is_404(self, sandbox: Sandbox, path: str) -> None:

@@ -223,7 +223,7 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
     monkeypatch.setattr(gate, "release", held.append)
 
     assert (await one.collect()).code == "202"
-    assert await other.gateway.jobs.settle() == []
+    assert await other.gateway.jobs.run_due(other.gateway.clock.now()) == []
     assert await one.inbox() == []
 
     release(held[0])

@@ -271,12 +271,14 @@ async def test_a_deleted_one_is_gone(sandbox: Sandbox) -> None:
     assert await listed(sandbox) == {"snapshots": [], "next": None}
 
 
-@pytest.mark.parametrize("name", ["a", "before.v1_2-x", "A" * 64, "."])
+@pytest.mark.parametrize("name", ["a", "before.v1_2-x", "A" * 64, "7"])
 async def test_names(sandbox: Sandbox, name: str) -> None:
     assert (await save(sandbox, name)).body["name"] == name
 
 
-@pytest.mark.parametrize("name", ["", "a b", "A" * 65, "a/b", "é", "a\n", "a\0", 5, None, ["a"]])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "-a", "a b", "A" * 65, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]
+)
 async def test_what_is_no_name(sandbox: Sandbox, name: object) -> None:
     assert_error(await save(sandbox, name), 400, "name must be 1 to 64 characters")
 
@@ -296,6 +298,9 @@ async def test_other_wrong_fields(sandbox: Sandbox) -> None:
     assert_error(await save(sandbox, service_id="55"), 400, "service_id")
     assert_error(await save(sandbox, service_id=0), 400, "service_id")
     assert_error(await save(sandbox, service=55), 400, "'service'")
+    await save(sandbox)
+    path = "/_sandbox/snapshots/before/restore"
+    assert_error(await ask(sandbox, "POST", path, b'{"service_id": 55}'), 400, "'service_id'")
     assert_error(await ask(sandbox, "POST", "/_sandbox/snapshots"), 400)
     assert_error(await ask(sandbox, "GET", "/_sandbox/snapshots?limit=0"), 400, "limit")
 
