@@ -52,7 +52,7 @@ class _Commands(LazyGroup):
         "faults": "sandbox_sim.cli.faults:faults",
         "inbox": "sandbox_sim.cli.inbox:inbox",
         "ledger": "sandbox_sim.cli.ledger:ledger",
-        "overrides": "sandbox_sim.cli.rules:overrides",
+        "overrides": "sandbox_sim.cli.overrides:overrides",
         "requests": "sandbox_sim.cli.records:requests",
         "reset": "sandbox_sim.cli.state:reset",
         "seed": "sandbox_sim.cli.state:seed",
