@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from sandbox_sim.cli.matching import Filter, Pairs, filtered, given, where_option
-from sandbox_sim.cli.searches import page_options, page_query
+from sandbox_sim.cli.searches import more, page_options, page_query
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
@@ -42,8 +42,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         yield from _table(postings, "at", "id", "service_id", "account", "amount", "reason")
     else:
         yield "no postings"
-    if document["next"] is not None:
-        yield f"more: --after {document['next']}"
+    yield from more(document)
     if balances:
         yield ""
         yield from _table(balances, "service_id", "account", "balance", "sum_of_postings", "agrees")

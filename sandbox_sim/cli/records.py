@@ -24,6 +24,7 @@ from sandbox_sim.cli.searches import (
     add_show,
     add_wait,
     page_query,
+    service_query,
 )
 from sandbox_sim.cli.session import Session, asks
 
@@ -40,11 +41,11 @@ add_wait(requests, REQUESTS)
 
 
 @requests.command()
-@click.option("--service-id", help="Only those of this service.")
+@click.option("--service-id", type=int, help="Only those of this service.")
 @asks
-def clear(session: Session, service_id: str | None) -> None:
+def clear(session: Session, service_id: int | None) -> None:
     """Empty the journal of requests."""
-    query = [] if service_id is None else [("service_id", service_id)]
+    query = service_query(service_id)
     session.tell(session.gateway.control("DELETE", "requests", query=query), deleted)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli.records import deleted
+from sandbox_sim.cli.searches import more, page_options, page_query, service_query
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import printable, table
 
@@ -61,14 +62,16 @@ def add_list(group: click.Group, plural: str, does: Callable[[Rule], str]) -> No
 
     @group.command("list", help=f"List {plural}, newest first, those that are used up too.")
     @click.option("--service-id", type=int, help="Only those for this service.")
+    @page_options
     @asks
-    def _list(session: Session, /, service_id: int | None) -> None:
-        query = _of(service_id)
+    def _list(session: Session, /, service_id: int | None, limit: int, after: str | None) -> None:
+        query = page_query(limit, after, *service_query(service_id))
         answer = session.gateway.control("GET", plural, query=query)
-        session.tell(answer, lambda document: _lines(document[plural], plural, does))
+        session.tell(answer, lambda document: _lines(document, plural, does))
 
 
-def _lines(rules: list[Rule], plural: str, does: Callable[[Rule], str]) -> Iterator[str]:
+def _lines(document: Mapping[str, Any], plural: str, does: Callable[[Rule], str]) -> Iterator[str]:
+    rules = document[plural]
     if not rules:
         yield f"no {plural}"
         return
@@ -77,6 +80,7 @@ def _lines(rules: list[Rule], plural: str, does: Callable[[Rule], str]) -> Itera
         for rule in rules
     ]
     yield from table(("id", "for", "does", "used"), rows, shorten=False)
+    yield from more(document)
 
 
 def add_clear(group: click.Group, plural: str) -> None:
@@ -90,11 +94,9 @@ def add_clear(group: click.Group, plural: str) -> None:
         if rule_id is not None and service_id is not None:
             raise click.UsageError("give the ID of one, or --service-id, or neither for all")
         path = (plural,) if rule_id is None else (plural, rule_id)
-        session.tell(session.gateway.control("DELETE", *path, query=_of(service_id)), deleted)
-
-
-def _of(service_id: int | None) -> list[tuple[str, object]]:
-    return [] if service_id is None else [("service_id", service_id)]
+        session.tell(
+            session.gateway.control("DELETE", *path, query=service_query(service_id)), deleted
+        )
 
 
 def match_in_words(match: Mapping[str, Any]) -> str:

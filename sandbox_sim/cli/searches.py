@@ -1,6 +1,6 @@
 """The commands that every kind of record has alike: `list`, `show`, `find` and `wait`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -12,6 +12,7 @@ from sandbox_sim.cli.matching import Pairs, filtered, given, matched, matching, 
 from sandbox_sim.cli.session import Session, asks
 
 C = TypeVar("C", bound=Callable[..., Any])
+Query = Sequence[tuple[str, object]]
 
 # The bounds are those of the control API.
 LIMIT_OF_LISTS: Final = 100
@@ -49,10 +50,21 @@ def wait_options(command: C) -> C:
     return count(timeout(command))
 
 
-def page_query(limit: int, after: str | None, *filters: tuple[str, str]) -> Pairs:
+def page_query(limit: int, after: str | None, *filters: tuple[str, object]) -> Query:
     """The query of a list."""
     start = [] if after is None else [("after", after)]
-    return [*filters, ("limit", str(limit)), *start]
+    return [*filters, ("limit", limit), *start]
+
+
+def service_query(service_id: int | None) -> Query:
+    """The filter of a list, or of what is taken out, for one service or for all."""
+    return [] if service_id is None else [("service_id", service_id)]
+
+
+def more(document: Mapping[str, Any]) -> Iterator[str]:
+    """The line below a page that is not the last."""
+    if document["next"] is not None:
+        yield f"more: --after {document['next']}"
 
 
 def add_list(group: click.Group, kind: Kind) -> None:
@@ -73,8 +85,7 @@ def add_list(group: click.Group, kind: Kind) -> None:
 
 def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
     yield from kind.lines(document[kind.plural])
-    if document["next"] is not None:
-        yield f"more: --after {document['next']}"
+    yield from more(document)
     if document.get("dropped"):
         yield f"{document['dropped']} older ones made room for these"
 

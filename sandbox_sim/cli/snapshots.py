@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from sandbox_sim.cli.records import deleted
-from sandbox_sim.cli.searches import page_options, page_query
+from sandbox_sim.cli.searches import more, page_options, page_query, service_query
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
@@ -35,11 +35,12 @@ def load(session: Session, name: str) -> None:
 
 
 @snapshot.command("list")
+@click.option("--service-id", type=int, help="Only those of this service.")
 @page_options
 @asks
-def list_(session: Session, /, limit: int, after: str | None) -> None:
+def list_(session: Session, /, service_id: int | None, limit: int, after: str | None) -> None:
     """List the snapshots, newest first."""
-    query = page_query(limit, after)
+    query = page_query(limit, after, *service_query(service_id))
     session.tell(session.gateway.control("GET", "snapshots", query=query), _lines)
 
 
@@ -60,8 +61,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         yield "no snapshots"
         return
     yield from _table(document["snapshots"])
-    if document["next"] is not None:
-        yield f"more: --after {document['next']}"
+    yield from more(document)
 
 
 def _table(snapshots: list[dict[str, Any]]) -> Iterator[str]:

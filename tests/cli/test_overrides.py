@@ -100,6 +100,19 @@ async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
     ]
 
 
+async def test_the_list_has_pages(sandbox: Sandbox) -> None:
+    first = await made(sandbox, "--status", "003", "--service-id", 55)
+    await made(sandbox, "--status", "003", "--service-id", 56)
+    newest = await made(sandbox, "--status", "003", "--service-id", 55)
+    words = ("overrides", "list", "--service-id", 55, "--limit", 1)
+
+    _, line, more = await printed(sandbox, *words)
+    assert (columns(line)[0], more) == (newest["id"], f"more: --after {newest['id']}")
+
+    _, line = await printed(sandbox, *words, "--after", newest["id"])
+    assert columns(line)[0] == first["id"]
+
+
 async def test_they_are_taken_out(sandbox: Sandbox) -> None:
     first = await made(sandbox, "--status", "003")
     for service_id in 55, 55, 56:

@@ -46,6 +46,9 @@ async def test_listed_and_deleted(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "snapshot", "delete", "three") == ["1 deleted"]
     _, *lines = await printed(sandbox, "snapshot", "list", "--after", "two")
     assert [columns(line)[1] for line in lines] == ["one"]
+    await printed(sandbox, "snapshot", "save", "of-55", "--service-id", 55)
+    _, line = await printed(sandbox, "snapshot", "list", "--service-id", 55)
+    assert columns(line)[1:3] == ["of-55", "55"]
 
 
 async def test_as_json_it_is_what_the_control_api_says(sandbox: Sandbox) -> None:
