@@ -125,7 +125,7 @@ def readyz(obj: dict[str, object]) -> None:
     """Ask a running gateway whether it is ready; exit 1 if not."""
     from sandbox_sim.cli.health import run
 
-    raise SystemExit(run(str(obj["endpoint_url"])))
+    raise SystemExit(run(str(obj["endpoint_url"]), as_json=bool(obj["as_json"])))
 
 
 def _callback_url(_context: click.Context, _param: click.Parameter, url: str) -> str:
@@ -224,11 +224,12 @@ def config() -> None:
 @config.command()
 @config_option
 @set_option
-def check(config_file: Path | None, settings: dict[str, str]) -> None:
+@click.pass_obj
+def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
     """Say whether the settings are in order; exit 1 if not."""
     from sandbox_sim.cli import configuration
 
-    raise SystemExit(configuration.check(config_file, settings))
+    raise SystemExit(configuration.check(config_file, settings, as_json=bool(obj["as_json"])))
 
 
 @config.command()

@@ -34,10 +34,10 @@ def load_or_exit(config_file: Path | None, flags: Mapping[str, str]) -> Loaded:
         raise SystemExit(1) from None
 
 
-def check(config_file: Path | None, flags: Mapping[str, str]) -> int:
+def check(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
     """Exit code 1, and what is wrong, if the settings are not in order."""
     load_or_exit(config_file, flags)
-    click.echo("the settings are in order")
+    click.echo(json.dumps({"status": "ok"}) if as_json else "the settings are in order")
     return 0
 
 

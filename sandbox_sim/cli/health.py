@@ -1,5 +1,7 @@
 """`sandbox-sim readyz`, for containers and scripts."""
 
+import json
+
 import click
 
 from sandbox_sim.cli.client import Gateway, Unreachable
@@ -8,7 +10,7 @@ _PATH = "/_sandbox/readyz"
 _PATIENCE_S = 5.0
 
 
-def run(endpoint_url: str) -> int:
+def run(endpoint_url: str, *, as_json: bool) -> int:
     """Exit code 0 if the gateway is ready."""
     gateway = Gateway(endpoint_url)
     try:
@@ -19,5 +21,5 @@ def run(endpoint_url: str) -> int:
     if problem is not None:
         click.echo(f"not ready: {gateway.address}{_PATH}: {problem}", err=True)
         return 1
-    click.echo("ready")
+    click.echo(json.dumps({"status": "ready"}) if as_json else "ready")
     return 0

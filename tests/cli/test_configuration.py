@@ -34,6 +34,7 @@ class TestCheck:
         result = run("config", "check", "--config", file, "--set", "settle_delay_ms=5")
 
         assert (result.exit_code, result.output) == (0, "the settings are in order\n")
+        assert run("--json", "config", "check", "--config", file).stdout == '{"status": "ok"}\n'
 
     def test_a_bad_one_is_named_on_stderr(self, file: Path) -> None:
         file.write_text("port = -1\n", "utf-8")

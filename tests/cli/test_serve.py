@@ -158,11 +158,14 @@ def answering(answer: bytes) -> Iterator[str]:
 class TestReadyz:
     """For containers and scripts: the exit code says it, and a person can read why."""
 
-    def test_a_gateway_that_is_ready(self) -> None:
+    @pytest.mark.parametrize(
+        ("words", "told"), [((), "ready\n"), (("--json",), '{"status": "ready"}\n')]
+    )
+    def test_a_gateway_that_is_ready(self, words: tuple[str, ...], told: str) -> None:
         with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:
-            result = in_process("--endpoint-url", url + "/", "readyz")
+            result = in_process("--endpoint-url", url + "/", "readyz", *words)
 
-        assert (result.exit_code, result.output) == (0, "ready\n")
+        assert (result.exit_code, result.output) == (0, told)
 
     def test_nobody_listens(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
