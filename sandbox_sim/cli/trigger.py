@@ -134,18 +134,27 @@ def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Afte
             if not exchange.accepted:
                 return _Aftermath()
             sent = exchange.says["response_data"]
-            return _Aftermath(
-                messages=messages_of(session.gateway, body["service_id"], sent, timeout_s)
-            )
+            messages = messages_of(session.gateway, body["service_id"], sent, timeout_s)
+            late = any(each["status"] == "ACKNOWLEDGED" for each in messages)
+            problem = _stays_out(session, "message sent", timeout_s) if late else None
+            return _Aftermath(messages=messages, problem=problem)
         if not exchange.accepted:
             return _Aftermath(status=_status(session, exchange))
         callback = callback_of(
             session.gateway, body["service_id"], body["transaction_id"], timeout_s
         )
+        problem = None if callback else _stays_out(session, "callback", timeout_s)
     except Refused as refused:
         return _Aftermath(problem=f"what became of it cannot be seen: {refused.message}")
-    late = None if callback else f"no callback within {timeout_s:g} s"
-    return _Aftermath(callback, status=_status(session, exchange), problem=late)
+    return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+
+
+def _stays_out(session: Session, what: str, timeout_s: float) -> str:
+    """That something did not come in time, and what to do where gateway time stands still."""
+    text = f"no {what} within {timeout_s:g} s"
+    if not json.loads(session.gateway.control("GET", "clock").text)["frozen"]:
+        return text
+    return f"{text}: the clock is frozen; move it on, as by `sandbox-sim clock advance 5`"
 
 
 def _status(session: Session, exchange: _Exchange) -> Mapping[str, Any] | None:

@@ -175,6 +175,25 @@ class TestWhatCannotBeSeen:
 
         assert result.exit_code == 0
         assert "final status 002: Transaction Pending" in result.stdout
+        assert result.stderr == (
+            "no callback within 0 s: the clock is frozen; move it on, as by "
+            "`sandbox-sim clock advance 5`\n"
+        )
+
+    async def test_a_message_that_stays_where_it_is(self, sandbox: Sandbox) -> None:
+        result = await on(sandbox, "trigger", "sms", "--timeout", 0)
+
+        assert (result.exit_code, "ACKNOWLEDGED" in result.stdout) == (0, True)
+        assert result.stderr.startswith("no message sent within 0 s: the clock is frozen; move")
+
+    async def test_a_clock_that_goes_on_has_nothing_to_do_with_it(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(settle_delay_ms=60_000)
+        await printed(sandbox, "clock", "resume")
+
+        result = await on(sandbox, "trigger", "collect", "--timeout", 0)
+
         assert result.stderr == "no callback within 0 s\n"
 
     async def test_a_receiver_that_is_down(self, prompt: Sandbox) -> None:
