@@ -63,6 +63,8 @@ def add(
     }
     if delay_ms is not None:
         asked["delay_ms"] = delay_ms
+    if not any(asked.values()):
+        raise click.UsageError("give --status, --response-code, --delay-ms or --callback")
     answer = session.gateway.control("POST", "overrides", body={**rule, **asked})
     session.tell(answer, added("override", _forces))
 

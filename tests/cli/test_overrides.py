@@ -128,7 +128,7 @@ async def test_they_are_taken_out(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "named"),
     [
-        (("add",), 1, "outcome, delay_ms or callback"),
+        (("add",), 2, "give --status, --response-code, --delay-ms or --callback"),
         (("add", "--status", "004"), 1, "outcome.status must be one of 000"),
         (("add", "--response-code", "999"), 1, "outcome.response_code"),
         (("add", "--callback", "slow"), 1, "callback.slow"),
