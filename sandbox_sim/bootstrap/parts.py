@@ -117,7 +117,7 @@ class Parts:
     def faces(self, guard: Guard) -> Sequence[Face]:
         """What answers under `/_sandbox/`."""
         records = Records(self.store, self.journal, self.watch)
-        snapshots = Snapshots(self.store, self.clock, self.journal)
+        snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
             Control(self.store, self.clock, self.watch, self.clients, guard),
             ClockFace(self.clock, self.timekeeping, guard),

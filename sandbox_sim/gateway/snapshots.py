@@ -5,6 +5,7 @@ from operator import attrgetter
 
 from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.snapshots import Snapshot
+from sandbox_sim.gateway.deliveries import Deliveries
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 
@@ -12,10 +13,13 @@ from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 class Snapshots:
     """What the control API may do with them."""
 
-    def __init__(self, store: Store, clock: Clock, journal: Journal) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, journal: Journal, deliveries: Deliveries
+    ) -> None:
         self._store = store
         self._clock = clock
         self._journal = journal
+        self._deliveries = deliveries
 
     async def save(self, name: str, service_id: int | None) -> Snapshot:
         """Keep the state of a service, or of all, instead of what had the name before."""
@@ -25,7 +29,12 @@ class Snapshots:
 
     async def restore(self, name: str) -> Snapshot | None:
         """Put what was kept in the place of what is; whatever is on its way leaves no trace."""
+        every = await self._store.run(lambda unit: unit.snapshots())
+        kept = next((each for each in every if each.name == name), None)
+        if kept is None:
+            return None
         await self._journal.save()
+        await self._deliveries.abandon(kept.service_id)
         now = self._clock.now()
 
         async def work(unit: Unit) -> Snapshot | None:

@@ -1,20 +1,22 @@
 """Snapshots and what servers have at hand of the state."""
 
-from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.domain.rules import Match, RuleKind
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.snapshots import Snapshots
-from tests.records import SERVICE, entry
+from tests.gateway.conftest import Works
+from tests.records import SERVICE, callback, entry
 
 
-async def test_rules_that_are_put_back_apply_at_once() -> None:
-    clock = VirtualClock()
-    store = MemoryStore(clock)
-    rules = Rules(store, clock, RandomIds())
-    snapshots = Snapshots(store, clock, Journal(store, clock))
+def snapshots_of(works: Works, journal: Journal | None = None) -> Snapshots:
+    journal = journal or Journal(works.store, works.clock)
+    return Snapshots(works.store, works.clock, journal, works.deliveries)
+
+
+async def test_rules_that_are_put_back_apply_at_once(works: Works) -> None:
+    rules = Rules(works.store, works.clock, RandomIds())
+    snapshots = snapshots_of(works)
     added = await rules.add(RuleKind.FAULT, Match(SERVICE), {"status": 429}, None)
     await snapshots.save("before", SERVICE)
     await rules.clear(RuleKind.FAULT, SERVICE)
@@ -25,12 +27,10 @@ async def test_rules_that_are_put_back_apply_at_once() -> None:
     assert rules.of(RuleKind.FAULT) == (added,)
 
 
-async def test_what_was_noted_before_it_is_in_it() -> None:
+async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:
     """The journal is saved beside the way of the requests, a moment after they were answered."""
-    clock = VirtualClock()
-    store = MemoryStore(clock)
-    journal = Journal(store, clock)
-    snapshots = Snapshots(store, clock, journal)
+    journal = Journal(works.store, works.clock)
+    snapshots = snapshots_of(works, journal)
     journal.note(entry("R1"))
 
     saved = await snapshots.save("before", SERVICE)
@@ -40,3 +40,19 @@ async def test_what_was_noted_before_it_is_in_it() -> None:
     assert saved.records["requests"] == 1
     again = await snapshots.save("after", SERVICE)
     assert again.records == saved.records
+
+
+async def test_nobody_waits_for_a_receiver_that_hangs_with_what_is_no_more(works: Works) -> None:
+    url = "http://slow.test/"
+    snapshots = snapshots_of(works)
+    await snapshots.save("before", SERVICE)
+    works.sender.hang(url)
+    await works.notify(callback("ours", url=url), callback("other", url=url, service_id=56))
+    await works.start()
+    assert works.sender.at_work[url] == 2
+
+    await snapshots.restore("never")
+    assert works.sender.at_work[url] == 2
+
+    await snapshots.restore("before")
+    assert works.sender.at_work[url] == 1
