@@ -198,7 +198,7 @@ def doctor(
     profiles: tuple["Profile", ...],
     timeout: float | None,
 ) -> None:
-    """Send sample callbacks to a receiver of yours and say what it does wrong; exit 1 if anything.
+    """Say what a receiver of callbacks does wrong. Exit 1 if anything.
 
     It gets every body there is, genuine and forged, once and twice, of successful, failed and
     cancelled payments whose ids begin with DOCTOR-. No gateway has to run.
@@ -237,7 +237,7 @@ def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, 
 @set_option
 @click.pass_obj
 def show(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
-    """Print every setting with the place that it came from; secrets are masked."""
+    """Print every setting with the place that it came from. Secrets are masked."""
     from sandbox_sim.cli import configuration
 
     raise SystemExit(configuration.show(config_file, settings, as_json=bool(obj["as_json"])))

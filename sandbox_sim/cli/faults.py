@@ -51,7 +51,7 @@ def _lognormal(
 
 @click.group()
 def faults() -> None:
-    """Requests that fail on purpose: late, refused, or without an answer."""
+    """Requests that fail on purpose. They are late, refused, or without an answer."""
 
 
 def _losses(command: C) -> C:
@@ -82,7 +82,7 @@ def _losses(command: C) -> C:
 @asks
 @rule_options
 def add(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
-    """Add a fault; latencies add up, and of the others the newest that is for a request decides."""
+    """Add a fault. Latencies add up; of the others the newest that is for a request decides."""
     answer = session.gateway.control("POST", "faults", body={**rule, **_body(given)})
     session.tell(answer, added("fault", _does))
 

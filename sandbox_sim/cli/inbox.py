@@ -39,7 +39,7 @@ def wait(
     count: int,
     timeout: float,
 ) -> None:
-    """Wait until deliveries match, and show them; json.trans_ref looks inside a body."""
+    """Wait until deliveries match, and show them. With json.trans_ref it looks inside a body."""
     body = wait_body(matched({}, match, exactly), count, timeout)
     path = ("inbox", name, "wait")
     answer = session.gateway.control("POST", *path, body=body, patience_s=timeout + PATIENCE_S)

@@ -31,7 +31,7 @@ def ledger() -> None:
 def show(
     session: Session, /, limit: int, after: str | None, where: Pairs, **filters: str | None
 ) -> None:
-    """Show postings, newest first, and each balance beside the sum of its postings."""
+    """Show postings, newest first. Each balance stands beside the sum of its postings."""
     query = page_query(limit, after, *given(filters), *where)
     session.tell(session.gateway.control("GET", "ledger", query=query), _lines)
 

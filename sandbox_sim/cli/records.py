@@ -127,7 +127,7 @@ def resend(
     where: Pairs,
     **filters: str | None,
 ) -> None:
-    """Send a callback once more, now, or with --failed all that were given up.
+    """Send a callback once more, now. With --failed all that were given up.
 
     The filters choose among those that failed.
     """

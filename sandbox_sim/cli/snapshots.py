@@ -30,7 +30,7 @@ def save(session: Session, name: str, service_id: int | None) -> None:
 @click.argument("name")
 @asks
 def load(session: Session, name: str) -> None:
-    """Put the state back that was kept; what had five minutes left has five minutes left again."""
+    """Put the state back that was kept. What had five minutes left has five minutes left again."""
     session.tell(session.gateway.control("POST", "snapshots", name, "restore"), _one)
 
 

@@ -39,7 +39,7 @@ def clock() -> None:
 @clock.command()
 @asks
 def show(session: Session, /) -> None:
-    """Show gateway time, and how far it was moved, or that it stands still."""
+    """Show gateway time. Says how far it was moved, or that it stands still."""
     session.tell(session.gateway.control("GET", "clock"), _time)
 
 
@@ -47,7 +47,7 @@ def show(session: Session, /) -> None:
 @click.argument("duration", type=Duration())
 @asks
 def advance(session: Session, /, duration: float) -> None:
-    """Move time on and do all that falls due on the way; returns when that is done."""
+    """Move time on and do all that falls due on the way. Returns when that is done."""
     body = {"seconds": duration}
     answer = session.gateway.control("POST", "clock", "advance", body=body, patience_s=PATIENCE_S)
     session.tell(answer, _way)
@@ -82,7 +82,7 @@ def reset(session: Session, /, service_id: int | None) -> None:
 @click.option("--service-id", type=int, help="The service that they are of; by default 55.")
 @asks
 def seed(session: Session, /, **chosen: int | None) -> None:
-    """Fill a service with the life of made-up people, the same for the same seed."""
+    """Fill a service with made-up people. The same seed makes the same ones."""
     body = {name: value for name, value in chosen.items() if value is not None}
     session.tell(session.gateway.control("POST", "seed", body=body), _people)
 

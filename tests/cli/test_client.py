@@ -234,13 +234,15 @@ class TestProcesses:
 
 
 def test_help_lists_every_command() -> None:
-    words = [line.split()[0] for line in in_process("--help").stdout.splitlines() if line.strip()]
+    lines = [line for line in in_process("--help").stdout.splitlines() if line.strip()]
+    words = [line.split()[0] for line in lines]
 
     names = (
         "callbacks clock config doctor faults inbox ledger overrides readyz requests reset seed "
         "serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
+    assert [line for line in lines[1:] if line.endswith("...")] == []
 
 
 @pytest.mark.parametrize(
@@ -263,6 +265,7 @@ def test_help_of_a_group(words: str, names: str) -> None:
 
     listed = text.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in listed] == names.split()
+    assert [line for line in listed if line.endswith("...")] == []
     for name in names.split():
         assert in_process(words, name, "-h").exit_code == 0
 
