@@ -10,11 +10,12 @@ import logging
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
@@ -22,6 +23,8 @@ from sandbox_sim.web.server import GatewayRunner
 T = TypeVar("T")
 
 PATIENCE_S: Final = 1.0
+# Where gateway time stands; real time goes on, so latency is what a client waits for.
+BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
 # Where a test run has no logging, nothing is written on stderr.
 logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
@@ -53,7 +56,7 @@ class Server:
         await runner.cleanup()
 
     async def _start(self) -> GatewayRunner:
-        self.gateway: Gateway = build(self._settings, clock=VirtualClock())
+        self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
         runner = GatewayRunner(self.gateway.app)
         try:
             await runner.setup()
