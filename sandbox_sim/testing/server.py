@@ -78,16 +78,33 @@ class Server:
 
         instead: what to write in a coroutine, where `work` may wait for a receiver of callbacks.
         """
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        if not (instead and _in_event_loop()):
-            return future.result()
-        while not wait([future], PATIENCE_S).done:
-            self._refuse_to_hang(future, instead)
-        return future.result()
+        __tracebackhide__ = True
+        if instead and _in_event_loop():
+            return self._run_with_patience(work, instead)
+        result: Future[T] = Future()
+        tasks: list[asyncio.Task[None]] = []  # the loop does not keep them from being collected
+
+        # `run_coroutine_threadsafe` is another round of the loop, which is most of a short call.
+        async def tell() -> None:
+            __tracebackhide__ = True
+            try:
+                result.set_result(await work)
+            except BaseException as error:
+                result.set_exception(error)
+
+        self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
+        return result.result()
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` on the server's loop, while the caller's goes on."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def _run_with_patience(self, work: Coroutine[Any, Any, T], instead: str) -> T:
+        __tracebackhide__ = True
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        while not wait([future], PATIENCE_S).done:
+            self._refuse_to_hang(future, instead)
+        return future.result()
 
     def _refuse_to_hang(self, future: "Future[Any]", instead: str) -> None:
         called = [each for each in self.gateway.deliveries.receivers if each != self.url]
