@@ -93,10 +93,11 @@ class Server:
                 result.set_exception(error)
 
         self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
-        return result.result()
+        return _outcome(result)
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` on the server's loop, while the caller's goes on."""
+        __tracebackhide__ = True
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def _run_with_patience(self, work: Coroutine[Any, Any, T], instead: str) -> T:
@@ -104,7 +105,7 @@ class Server:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         while not wait([future], PATIENCE_S).done:
             self._refuse_to_hang(future, instead)
-        return future.result()
+        return _outcome(future)
 
     def _refuse_to_hang(self, future: "Future[Any]", instead: str) -> None:
         called = [each for each in self.gateway.deliveries.receivers if each != self.url]
@@ -116,6 +117,15 @@ class Server:
             f"for {PATIENCE_S:g} s: if that is served by the same loop, it never can. "
             f"In a coroutine write `{instead}`"
         )
+
+
+def _outcome(future: "Future[T]") -> T:
+    """What `result` gives; an error is raised without the frames of how it came here."""
+    __tracebackhide__ = True
+    error = future.exception()
+    if error is not None:
+        raise error
+    return future.result()
 
 
 def _in_event_loop() -> bool:
