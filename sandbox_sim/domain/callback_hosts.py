@@ -88,8 +88,8 @@ class CallbackHosts:
 
 
 def _names(entries: Iterable[Entry], host: str) -> bool:
-    name = name_of(host)
-    return any(isinstance(glob, str) and fnmatchcase(name, glob) for glob in entries)
+    globs = [entry for entry in entries if isinstance(entry, str)]
+    return bool(globs) and any(fnmatchcase(name_of(host), glob) for glob in globs)
 
 
 def _has(entries: Iterable[Entry], address: Address) -> bool:

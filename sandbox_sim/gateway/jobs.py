@@ -82,7 +82,7 @@ class Jobs:
             await self._deliveries.wait_idle()
 
     async def step(self) -> bool:
-        """Move the clock to the next due time and run what is due; False where there is none.
+        """Move the clock to the next due time and run all that is due; False where there is none.
 
         Callbacks are on their way then, and their attempts not waited for.
         """
@@ -92,7 +92,8 @@ class Jobs:
         self._clock.move_to(max(due, self._clock.now()))
         arrived = self._clock.state
         await self._store.run(lambda unit: unit.save_clock(arrived))
-        await self.run_due(self._clock.now())
+        while await self.run_due(self._clock.now()):
+            pass
         return True
 
     async def advance(self, by: timedelta) -> Sequence[Job]:

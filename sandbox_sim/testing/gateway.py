@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Self
+from urllib.parse import quote
 
 from sandbox_sim import __version__, config
 from sandbox_sim.adapters.ids import RandomIds
@@ -101,7 +102,7 @@ class SandboxGateway:
 
     def inbox_url(self, name: str = "callbacks") -> str:
         """A `callback_url` that takes every callback, for tests without an application."""
-        return f"{self.url}/_sandbox/inbox/{self._inbox(name)}"
+        return f"{self.url}/_sandbox/inbox/{quote(self._inbox(name), safe='')}"
 
     def inbox(self, name: str = "callbacks") -> Records[Delivery]:
         """What came to `inbox_url(name)`, oldest first; `signature` says whether it fits."""

@@ -10,11 +10,12 @@ import logging
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
@@ -22,6 +23,8 @@ from sandbox_sim.web.server import GatewayRunner
 T = TypeVar("T")
 
 PATIENCE_S: Final = 1.0
+# Where gateway time stands; real time goes on, so latency is what a client waits for.
+BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
 # Where a test run has no logging, nothing is written on stderr.
 logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
@@ -53,7 +56,7 @@ class Server:
         await runner.cleanup()
 
     async def _start(self) -> GatewayRunner:
-        self.gateway: Gateway = build(self._settings, clock=VirtualClock())
+        self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
         runner = GatewayRunner(self.gateway.app)
         try:
             await runner.setup()
@@ -75,16 +78,34 @@ class Server:
 
         instead: what to write in a coroutine, where `work` may wait for a receiver of callbacks.
         """
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        if not (instead and _in_event_loop()):
-            return future.result()
-        while not wait([future], PATIENCE_S).done:
-            self._refuse_to_hang(future, instead)
-        return future.result()
+        __tracebackhide__ = True
+        if instead and _in_event_loop():
+            return self._run_with_patience(work, instead)
+        result: Future[T] = Future()
+        tasks: list[asyncio.Task[None]] = []  # the loop does not keep them from being collected
+
+        # `run_coroutine_threadsafe` is another round of the loop, which is most of a short call.
+        async def tell() -> None:
+            __tracebackhide__ = True
+            try:
+                result.set_result(await work)
+            except BaseException as error:
+                result.set_exception(error)
+
+        self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
+        return _outcome(result)
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` on the server's loop, while the caller's goes on."""
+        __tracebackhide__ = True
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def _run_with_patience(self, work: Coroutine[Any, Any, T], instead: str) -> T:
+        __tracebackhide__ = True
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        while not wait([future], PATIENCE_S).done:
+            self._refuse_to_hang(future, instead)
+        return _outcome(future)
 
     def _refuse_to_hang(self, future: "Future[Any]", instead: str) -> None:
         called = [each for each in self.gateway.deliveries.receivers if each != self.url]
@@ -96,6 +117,15 @@ class Server:
             f"for {PATIENCE_S:g} s: if that is served by the same loop, it never can. "
             f"In a coroutine write `{instead}`"
         )
+
+
+def _outcome(future: "Future[T]") -> T:
+    """What `result` gives; an error is raised without the frames of how it came here."""
+    __tracebackhide__ = True
+    error = future.exception()
+    if error is not None:
+        raise error
+    return future.result()
 
 
 def _in_event_loop() -> bool:

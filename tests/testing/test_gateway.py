@@ -197,6 +197,13 @@ class TestWaitingForACallback:
             "  collect  T2  015  last digit 9 is a simulated decline",
         ]
 
+    def test_says_it_where_the_test_called(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(timeout_s=0)
+
+        shown = caught.traceback.filter(caught)
+        assert [entry.name for entry in shown] == ["test_says_it_where_the_test_called"]
+
     def test_says_that_nobody_asked(self, gateway: SandboxGateway) -> None:
         with pytest.raises(AssertionError, match="none at all\nthere were no requests"):
             gateway.wait_callback(timeout_s=0)
@@ -272,6 +279,14 @@ class TestAFreshStart:
         gateway.renew()
 
         assert requests.get(another, timeout=5).json()["status"] == "002"
+
+
+@pytest.mark.parametrize("name", ["a b", "shop/1", "Ɛsi?", "50%"])
+def test_an_inbox_may_have_any_name(gateway: SandboxGateway, name: str) -> None:
+    collected(gateway, callback_url=gateway.inbox_url(name))
+
+    assert gateway.wait_callback().state == "delivered"
+    gateway.inbox(name).expect_one()
 
 
 class TestRecords:

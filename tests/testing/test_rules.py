@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+import requests
 
 from sandbox_sim import SandboxGateway
-from tests.testing.conftest import collected
+from tests.testing.conftest import collected, collection
 
 Fields = dict[str, Any]
 
@@ -83,10 +84,16 @@ class TestFaults:
 
         assert collected(gateway, transaction_id="T2")["response_code"] == "202"
 
-    def test_latency(self, gateway: SandboxGateway) -> None:
-        gateway.fault(latency={"fixed_ms": 1})
+    def test_latency_is_real_time_for_the_client(self, gateway: SandboxGateway) -> None:
+        gateway.fault(latency={"fixed_ms": 300_000})
 
-        assert collected(gateway)["response_code"] == "202"
+        with pytest.raises(requests.Timeout):
+            requests.post(
+                f"{gateway.url}/make_payment",
+                json=collection(gateway),
+                auth=gateway.auth,
+                timeout=0.05,
+            )
 
     def test_the_next_test_knows_none_of_it(self, gateway: SandboxGateway) -> None:
         gateway.fault(status=503)
