@@ -62,19 +62,19 @@ class _Order(NamedTuple):
 
 
 class _Done(NamedTuple):
-    """What became of an order: a result, or what it raised."""
+    """What became of an order: a result, or what it raised; and what it announced."""
 
     done: asyncio.Future[Any]
     result: object
     error: BaseException | None
+    announced: frozenset[Topic] = frozenset()
 
 
 class _Committed(NamedTuple):
-    """What became of a batch: its orders, the earliest job it added, and what it announced."""
+    """What became of a batch: its orders, and the earliest job it added."""
 
     done: list[_Done]
     added: datetime | None
-    announced: frozenset[Topic]
 
 
 class SqliteStore:
@@ -168,7 +168,7 @@ class SqliteStore:
         unit = _SqliteUnit(connection, self._clock)
         try:
             connection.execute("BEGIN IMMEDIATE")
-            done = [_Done(order.done, _driven(order.work(unit)), None) for order in batch]
+            done = [_do(order, unit) for order in batch]
             self._forget(unit)
             connection.execute("COMMIT")
         except BaseException as error:
@@ -176,14 +176,13 @@ class SqliteStore:
                 connection.rollback()
             if len(batch) == 1:
                 failed = _Done(batch[0].done, None, self._in_words(error))
-                return _Committed([failed], None, frozenset())
+                return _Committed([failed], None)
             alone = [self._commit(connection, [order]) for order in batch]
             return _Committed(
                 [one for committed in alone for one in committed.done],
                 min((each.added for each in alone if each.added is not None), default=None),
-                frozenset().union(*(each.announced for each in alone)),
             )
-        return _Committed(done, unit.added, frozenset(unit.announced))
+        return _Committed(done, unit.added)
 
     def _forget(self, unit: "_SqliteUnit") -> None:
         now = self._clock.now()
@@ -195,19 +194,20 @@ class SqliteStore:
         """In the loop's thread: let the answers go, and whoever watches know."""
         if committed.added is not None and self._notice is not None:
             self._notice(committed.added)
-        if committed.announced:
-            task = asyncio.create_task(self._announce(committed))
+        # The others wait for nobody: whoever is told of an announcement may be one of them.
+        _settle(one for one in committed.done if not one.announced)
+        announcers = [one for one in committed.done if one.announced]
+        if announcers:
+            task = asyncio.create_task(self._announce(announcers))
             self._announcing.add(task)
             task.add_done_callback(self._announcing.discard)
-        else:
-            _settle(committed.done)
         for notice in self._watchers if wrote else ():
             notice()
 
-    async def _announce(self, committed: _Committed) -> None:
+    async def _announce(self, announcers: Sequence[_Done]) -> None:
         """Let the answers go when all who watch have heard; that may take more units of work."""
-        await self._announcements.tell(committed.announced)
-        _settle(committed.done)
+        await self._announcements.tell(frozenset().union(*(one.announced for one in announcers)))
+        _settle(announcers)
 
     def _connect(self) -> sqlite3.Connection:
         self._make_folder()
@@ -327,9 +327,16 @@ def _driven(work: Awaitable[T]) -> T:
     raise RuntimeError("a unit of work awaited something that is not its unit")
 
 
+def _do(order: _Order, unit: "_SqliteUnit") -> _Done:
+    """Do what was ordered, in a unit that others may have worked in before."""
+    unit.announced = set()
+    result = _driven(order.work(unit))
+    return _Done(order.done, result, None, frozenset(unit.announced))
+
+
 def _settle(done: Iterable[_Done]) -> None:
     """Give callers that still wait what they waited for."""
-    for future, result, error in done:
+    for future, result, error, _ in done:
         if future.done():
             continue
         if error is None:

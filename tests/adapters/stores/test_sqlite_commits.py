@@ -5,12 +5,13 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
 
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
-from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.gateway.ports import Topic, Unit
 from tests.records import SERVICE, after, job, posting
 from tests.sqlite_files import connection_of, killed, opened
 
@@ -276,3 +277,28 @@ class TestClosing:
         async with opened(path):
             assert threads() == ["sqlite"]
         assert threads() == []
+
+
+async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
+    store: SqliteStore,
+) -> None:
+    """What it reads may share a commit with a unit whose answer waits until it was told again."""
+    told: list[None] = []
+    announce = methodcaller("announce", Topic.RULES)
+    later: list[asyncio.Task[None]] = []
+
+    async def notice() -> None:
+        told.append(None)
+        if len(told) == 1:
+            async with busy(store):
+                reading = asyncio.create_task(store.run(lambda unit: unit.rules()))
+                later.append(asyncio.create_task(store.run(announce)))
+                await asyncio.sleep(0)
+            await reading
+
+    store.watch_topic(Topic.RULES, notice)
+    async with asyncio.timeout(SOON):
+        await store.run(announce)
+        await later[0]
+
+    assert len(told) == 2
