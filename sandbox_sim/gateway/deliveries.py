@@ -106,6 +106,8 @@ class Deliveries:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+        # How many attempts were recorded; who waits for one need not look before this has changed.
+        self.recorded = 0
 
     @property
     def receivers(self) -> Sequence[str]:
@@ -214,6 +216,7 @@ class Deliveries:
                 await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))
 
         await self._keep(record)
+        self.recorded += 1
         self._log(tried)
 
     async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:

@@ -68,15 +68,20 @@ class View:
         __tracebackhide__ = True
         timekeeping, deliveries = self._gateway.timekeeping, self._gateway.deliveries
 
+        recorded = -1
+
         async def look() -> Callback | None:
-            while True:
+            nonlocal recorded
+            while not deliveries.receivers or deliveries.recorded != recorded:
+                recorded = deliveries.recorded
                 found = await self.read(lambda unit: unit.list_callbacks(self._everything))
                 called = [Callback.of(each) for each in reversed(found) if each.attempts]
                 fitting = Records(Callback, called).where(**wanted)
                 if fitting:
                     return fitting[-1]
                 if deliveries.receivers or not await timekeeping.step():
-                    return None
+                    break
+            return None
 
         came = await self._gateway.watch.until(look, timeout_s)
         if came is None:
