@@ -17,7 +17,7 @@ from sandbox_sim.gateway.ports import Clock, Ids, StoreError
 from sandbox_sim.web.address import OurAddress
 from sandbox_sim.web.answers import Answer, explain, render
 from sandbox_sim.web.asked import asked_of
-from sandbox_sim.web.entrance import Entrance
+from sandbox_sim.web.entrance import Entrance, service_refusal
 from sandbox_sim.web.losses import Losses
 from sandbox_sim.web.operations import BadRequest, Call, Path, Refused
 
@@ -108,6 +108,8 @@ class Frontdoor:
     async def _befall(self, call: Call) -> Fault | None:
         """What befalls a call; one that is not processed tells by this what it was."""
         asked = asked_of(call.raw, call.operation)
+        if asked.service_id is not None and service_refusal(call.client, asked.service_id):
+            return None  # nobody meets, or uses up, what another's service is to meet
         fault = await self._faults.befall(asked)
         if fault is not None and not fault.processed:
             call.service_id, call.operation, call.transaction_id = asked[:3]

@@ -13,7 +13,7 @@ import pytest
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.faults import LONGEST_S
 from sandbox_sim.web.server import GRACE_S
-from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.conftest import Sandbox, Seen, StartSandbox, basic
 from tests.web.control_api import ask, assert_error
 from tests.web.operations import OPERATIONS
 from tests.web.wire import Wire, request_bytes
@@ -394,6 +394,23 @@ class TestTimeout:
 
 
 class TestWhichRequests:
+    async def test_nobody_meets_what_is_for_a_service_not_their_own(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        own = {"client_key": "own", "secret_key": "s", "service_ids": [55]}
+        other = {"client_key": "other", "secret_key": "s", "service_ids": [56]}
+        sandbox = await start_sandbox(credentials=[own, other])
+        await add(sandbox, {"status": 429}, match={"service_id": 55}, times=1)
+
+        async def code(client_key: str) -> str:
+            body = sandbox.payment(service_id=55)
+            headers = {"Authorization": basic(client_key, "s")}
+            return (await sandbox.post("/make_payment", body, **headers)).code
+
+        assert await code("other") == "403"
+        assert (await listed(sandbox))[0]["seen"] == 0
+        assert await code("own") == "429"
+
     async def test_two_services_never_meet(self, sandbox: Sandbox) -> None:
         await add(sandbox, {"status": 500}, match={"service_id": 55})
 
