@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.encoding import Size
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.outcomes import Outcome
 from sandbox_sim.domain.timestamps import iso
@@ -101,6 +102,31 @@ class Message(NamedTuple):
         """What becomes of it in sandbox when its 800 ms are over (D25)."""
         declined = msisdn.is_declined(self.customer_number)
         return self.moved(SmsStatus.REFUNDED if declined else SmsStatus.SENT, at)
+
+
+def acknowledged(
+    request: SmsRequest,
+    customer_number: str,
+    size: Size,
+    at: datetime,
+    *,
+    processing_id: str,
+    batch_id: str | None,
+) -> Message:
+    """The message to one recipient of a request, as it was taken."""
+    return Message(
+        processing_id=processing_id,
+        batch_id=batch_id,
+        service_id=request.service_id,
+        customer_number=customer_number,
+        message=request.msg_body,
+        sender_id=request.sender_id,
+        encoding=size.encoding,
+        char_count=size.char_count,
+        page_count=size.page_count,
+        status=SmsStatus.ACKNOWLEDGED,
+        created_at=at,
+    )
 
 
 @dataclass(frozen=True, slots=True)

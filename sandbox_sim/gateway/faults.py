@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sandbox_sim.domain.faults import Fault, fires, is_latency
 from sandbox_sim.domain.rules import Asked, Rule, RuleKind
-from sandbox_sim.gateway.ports import Ids, Store, Topic, Unit
-from sandbox_sim.gateway.rules import Rules
+from sandbox_sim.gateway.ports import Ids, Store, Unit
+from sandbox_sim.gateway.rules import Rules, count, still_open
 
 
 class Faults:
@@ -35,14 +35,11 @@ class Faults:
         for known in rules:
             if fault.decided_by is not None and not is_latency(known):
                 continue
-            rule = await unit.rule(known.id)
-            if rule is None or rule.used_up:
+            rule = await still_open(unit, known)
+            if rule is None:
                 continue
             applied = fires(rule, self._ids.draw)
-            met = rule.met(applied=applied)
-            await unit.save_rule(met)
-            if met.used_up:
-                await unit.announce(Topic.RULES)
+            await count(unit, rule, applied=applied)
             if applied:
                 fault = fault.joined_by(rule, self._ids.draw)
         return fault

@@ -12,8 +12,8 @@ from sandbox_sim.domain.overrides import Override, override_of
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.rules import Asked, Rule, RuleKind
 from sandbox_sim.domain.transactions import Status, Transaction
-from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
-from sandbox_sim.gateway.rules import Rules
+from sandbox_sim.gateway.ports import Store, StoreError, Unit
+from sandbox_sim.gateway.rules import Rules, count, still_open
 from sandbox_sim.gateway.settlement import Settlement
 from sandbox_sim.gateway.watch import Watch
 
@@ -74,15 +74,13 @@ class Overrides:
     ) -> Override | None:
         """The first of them that the store still has; it is counted, and used if it applies."""
         for each in known:
-            rule = await unit.rule(each.id)
-            if rule is None or rule.used_up:
+            rule = await still_open(unit, each)
+            if rule is None:
                 continue
             override = _read(rule)
-            met = rule.met(applied=applies(override))
-            await unit.save_rule(met)
-            if met.used_up:
-                await unit.announce(Topic.RULES)
-            return override if met.used > rule.used else None
+            applied = applies(override)
+            await count(unit, rule, applied=applied)
+            return override if applied else None
         return None
 
     async def settle_later(self, unit: Unit, transaction: Transaction, job: Job | None) -> None:

@@ -96,3 +96,17 @@ class Rules:
 
 def _is_of(rule: Rule, kind: RuleKind, service_id: int | None) -> bool:
     return rule.kind is kind and service_id in {None, rule.match.service_id}
+
+
+async def still_open(unit: Unit, known: Rule) -> Rule | None:
+    """A rule that was at hand as it stands now, locked; None where it is gone or used up."""
+    rule = await unit.rule(known.id)
+    return None if rule is None or rule.used_up else rule
+
+
+async def count(unit: Unit, rule: Rule, *, applied: bool) -> None:
+    """Keep that a rule met a request; every server hears when it is used up by that."""
+    met = rule.met(applied=applied)
+    await unit.save_rule(met)
+    if met.used_up:
+        await unit.announce(Topic.RULES)

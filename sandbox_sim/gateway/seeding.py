@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-from sandbox_sim.domain import encoding, msisdn
+from sandbox_sim.domain import encoding, msisdn, sms
 from sandbox_sim.domain.checkout import STATUS_OF
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
 from sandbox_sim.domain.people import Lives, Purchase, Text
-from sandbox_sim.domain.sms import Message, SmsStatus
+from sandbox_sim.domain.sms import SmsRequest
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.accounts import Accounts
@@ -115,19 +115,9 @@ class Seeding:
         units, subject = size.page_count, text.processing_id
         if await self._accounts.charge(unit, service_id, units, subject, at) is None:
             return False
-        message = Message(
-            processing_id=subject,
-            batch_id=None,
-            service_id=service_id,
-            customer_number=msisdn.international(text.customer_number),
-            message=text.msg_body,
-            sender_id=text.sender_id,
-            encoding=size.encoding,
-            char_count=size.char_count,
-            page_count=size.page_count,
-            status=SmsStatus.ACKNOWLEDGED,
-            created_at=at,
-        )
+        number = msisdn.international(text.customer_number)
+        request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
+        message = sms.acknowledged(request, number, size, at, processing_id=subject, batch_id=None)
         await unit.add_messages([message])
         job = Job(at + self._transition, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:

@@ -116,18 +116,13 @@ class Sms:
         batch_id = self._ids.message_id() if request.bulk else None
         now = self._clock.now()
         return [
-            Message(
+            sms.acknowledged(
+                request,
+                number,
+                size,
+                now,
                 processing_id=self._ids.message_id(),
                 batch_id=batch_id,
-                service_id=request.service_id,
-                customer_number=number,
-                message=request.msg_body,
-                sender_id=request.sender_id,
-                encoding=size.encoding,
-                char_count=size.char_count,
-                page_count=size.page_count,
-                status=SmsStatus.ACKNOWLEDGED,
-                created_at=now,
             )
             for number in recipients
         ]

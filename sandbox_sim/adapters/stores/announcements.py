@@ -1,9 +1,10 @@
-"""What units announce, and who is told of it."""
+"""Who watches a store, and is told of what units wrote, planned and announced."""
 
 import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 
 from sandbox_sim.gateway.ports import Topic
 
@@ -39,3 +40,24 @@ class Announcements:
                     log.exception("an announcement was not taken in")
                     taken_in = False
         return taken_in
+
+
+class Watched:
+    """The part of a `Store` that keeps who watches it; the store itself tells them."""
+
+    def __init__(self) -> None:
+        self._notice: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
+        self._announcements = Announcements()
+
+    def watch(self, notice: Callable[[], None]) -> None:
+        """Call `notice` whenever a unit of this server has written something."""
+        self._watchers.append(notice)
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        """Call `notice` with its due time whenever a job was added, by any server."""
+        self._notice = notice
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Call `notice` when the topic was announced by any server, before its `run` returns."""
+        self._announcements.watch(topic, notice)

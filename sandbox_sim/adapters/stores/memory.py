@@ -7,12 +7,11 @@ behind. Nothing here suspends, so units never mix.
 import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
-from sandbox_sim.adapters.stores.announcements import Announcements
+from sandbox_sim.adapters.stores.announcements import Watched
 from sandbox_sim.adapters.stores.memory_ledger import MemoryLedger
 from sandbox_sim.adapters.stores.memory_snapshots import MemorySnapshots
 from sandbox_sim.adapters.stores.memory_state import PlacedEntry, Service
@@ -30,32 +29,18 @@ from sandbox_sim.gateway.ports import Clock, Topic, Unit
 T = TypeVar("T")
 
 
-class MemoryStore:
+class MemoryStore(Watched):
     """The `Store` of the fixtures, and of `serve --store memory:`."""
 
     def __init__(self, clock: Clock) -> None:
+        super().__init__()
         self._unit = _MemoryUnit(clock)
-        self._notice: Callable[[datetime], None] | None = None
-        self._watchers: list[Callable[[], None]] = []
-        self._announcements = Announcements()
 
     async def open(self) -> None:
         """There is nothing to open."""
 
     async def close(self) -> None:
         """What was kept is gone with the process."""
-
-    def watch(self, notice: Callable[[], None]) -> None:
-        """Call `notice` whenever a unit has written something."""
-        self._watchers.append(notice)
-
-    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
-        """Call `notice` with its due time whenever a job was added."""
-        self._notice = notice
-
-    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
-        """Call `notice` when the topic was announced, before `run` returns."""
-        self._announcements.watch(topic, notice)
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work`; if it raises, take back what it wrote."""

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 import asyncpg
 
-from sandbox_sim.adapters.stores.announcements import Announcements
+from sandbox_sim.adapters.stores.announcements import Watched
 from sandbox_sim.adapters.stores.postgres_connection import (
     BROKEN,
     PATIENCE_S,
@@ -57,7 +57,7 @@ _IN_A_BLOCK: Final = 10**6
 log = logging.getLogger("sandbox_sim.store")
 
 
-class PostgresStore:
+class PostgresStore(Watched):
     """The `Store` of several servers behind a balancer.
 
     gate: a job that falls due at once is claimed by nobody while it holds the transaction, so
@@ -68,8 +68,8 @@ class PostgresStore:
     def __init__(
         self, url: str, clock: Clock, gate: AnswerGate | None = None, lease: timedelta = LEASE
     ) -> None:
+        super().__init__()
         self.network_numbers = NetworkNumbers()
-        self._announcements = Announcements()
         self._url = url
         self._clock = clock
         self._gate = gate or AnswerGate()
@@ -84,8 +84,6 @@ class PostgresStore:
             on_beat=self._on_beat,
         )
         self.relay = PostgresRelay(self._line, clock, lease)
-        self._notice: Callable[[datetime], None] | None = None
-        self._watchers: list[Callable[[], None]] = []
         self._forget_at: datetime | None = None
         self._tidying: asyncio.Task[None] | None = None
 
@@ -115,18 +113,6 @@ class PostgresStore:
             await asyncio.wait({closing}, timeout=_CLOSING_S)
         self.relay.close()
         await self._line.close()
-
-    def watch(self, notice: Callable[[], None]) -> None:
-        """Call `notice` whenever a unit of this server has written something."""
-        self._watchers.append(notice)
-
-    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
-        """Call `notice` with its due time whenever a job was added, by any server."""
-        self._notice = notice
-
-    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
-        """Call `notice` when the topic was announced by any server, before its `run` returns."""
-        self._announcements.watch(topic, notice)
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` in a transaction of its own; returns when that is committed.

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.stores import schema
-from sandbox_sim.adapters.stores.announcements import Announcements
+from sandbox_sim.adapters.stores.announcements import Watched
 from sandbox_sim.adapters.stores.rows import Row
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY, SqlUnit
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
@@ -77,20 +77,18 @@ class _Committed(NamedTuple):
     added: datetime | None
 
 
-class SqliteStore:
+class SqliteStore(Watched):
     """The default `Store` of `serve`.
 
     durability: `process` survives a kill of the process, `power` a cut of the mains too.
     """
 
     def __init__(self, path: Path, clock: Clock, durability: Durability = "process") -> None:
+        super().__init__()
         self._path = path
         self._clock = clock
         self._synchronous = _SYNCHRONOUS[durability]
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
-        self._notice: Callable[[datetime], None] | None = None
-        self._watchers: list[Callable[[], None]] = []
-        self._announcements = Announcements()
         self._announcing: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
@@ -114,18 +112,6 @@ class SqliteStore:
         if thread is not None:
             self._orders.put(None)
             await asyncio.to_thread(thread.join)
-
-    def watch(self, notice: Callable[[], None]) -> None:
-        """Call `notice` whenever a unit has written something."""
-        self._watchers.append(notice)
-
-    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
-        """Call `notice` with its due time whenever a job was added."""
-        self._notice = notice
-
-    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
-        """Call `notice` when the topic was announced, before `run` returns."""
-        self._announcements.watch(topic, notice)
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work` in the next commit; returns when that is done."""
