@@ -4,6 +4,7 @@ So the router is asked only for what is ours, and requests that never become one
 cannot parse them, are answered in the interface's shape too.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable
 from typing import Any
@@ -14,6 +15,7 @@ from aiohttp.web_protocol import RequestHandler
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.web.answers import render
 from sandbox_sim.web.app import DRAIN, FRONTDOOR, OURS, is_goodbye
+from sandbox_sim.web.cork import Cork, CorkedTransport
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -25,7 +27,15 @@ MAX_HEADER_BYTES = 65_536
 class _Protocol(RequestHandler):
     """aiohttp's own answer to what it cannot read would be plain text."""
 
-    __slots__ = ()
+    __slots__ = ("_cork",)
+
+    def __init__(self, cork: Cork, manager: web.Server, **options: Any) -> None:
+        super().__init__(manager, **options)
+        self._cork = cork
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Answers leave together."""
+        super().connection_made(CorkedTransport(transport, self._cork))  # type: ignore[arg-type]
 
     def handle_error(
         self,
@@ -53,8 +63,12 @@ class _Protocol(RequestHandler):
 class _Server(web.Server):
     """A factory of protocols for connections."""
 
+    def __init__(self, handler: Any, **options: Any) -> None:
+        super().__init__(handler, **options)
+        self._cork = Cork(self._loop)
+
     def __call__(self) -> RequestHandler:
-        return _Protocol(self, loop=self._loop, **self._kwargs)
+        return _Protocol(self._cork, self, loop=self._loop, **self._kwargs)
 
 
 class GatewayRunner(web.AppRunner):
