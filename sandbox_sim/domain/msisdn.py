@@ -36,6 +36,12 @@ def is_declined(identifier: str) -> bool:
     return identifier.endswith(DECLINED_DIGIT)
 
 
+def network_mismatch(number: str, nw: str) -> str | None:
+    """The network that the number belongs to, where that is another one than `nw` says (D11)."""
+    owner = NETWORK_OF_PREFIX.get((local(number) or "")[:4])
+    return owner if owner not in {None, nw} else None
+
+
 @dataclass(frozen=True, slots=True)
 class Allowlist:
     """Which numbers sandbox takes (sandbox.1, D11).
@@ -57,10 +63,3 @@ class Allowlist:
             form = local(number) if either_form or self.accept_international else None
             return form is not None and self.admits(form)
         return number.startswith(self.prefixes) and (not self.numbers or number in self.numbers)
-
-    def network_mismatch(self, number: str, nw: str) -> str | None:
-        """The network that the number belongs to, where `nw` had to match it and does not."""
-        if not self.match_network:
-            return None
-        owner = NETWORK_OF_PREFIX.get((local(number) or "")[:4])
-        return owner if owner not in {None, nw} else None

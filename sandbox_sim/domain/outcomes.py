@@ -8,6 +8,7 @@ None.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain import billers, msisdn
@@ -19,13 +20,22 @@ from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 AMOUNT_CAP: Final = Decimal(10000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sandbox:
     """The settings that the rules ask."""
 
     allowlist: Allowlist = field(default_factory=Allowlist)
     test_cards: Mapping[str, str] = field(default_factory=lambda: TEST_CARDS)
     reject_duplicates: bool = False
+
+    @cached_property
+    def rules(self) -> "Mapping[Operation, tuple[Rule, ...]]":
+        """`RULES` without those that these settings turn off."""
+        off = {rule for rule, is_on in ONLY_IF.items() if not is_on(self)}
+        return {
+            operation: tuple(rule for rule in row if rule not in off)
+            for operation, row in RULES.items()
+        }
 
 
 class Facts(NamedTuple):
@@ -103,8 +113,8 @@ def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcom
     return Outcome("019", "sandbox.1", why)
 
 
-def _matching_network(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    owner = sandbox.allowlist.network_mismatch(payment.party, payment.nw)
+def _matching_network(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    owner = msisdn.network_mismatch(payment.party, payment.nw)
     if owner is None:
         return None
     return Outcome("019", "D11", f"the number belongs to {owner} and nw says {payment.nw}")
@@ -123,8 +133,8 @@ def _balance(payment: Payment, _sandbox: Sandbox, facts: Facts) -> Outcome | Non
     return Outcome("402", "D13", f"amount is above the balance of {facts.available}")
 
 
-def _repeated(_payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome | None:
-    if not (facts.repeated and sandbox.reject_duplicates):
+def _repeated(_payment: Payment, _sandbox: Sandbox, facts: Facts) -> Outcome | None:
+    if not facts.repeated:
         return None
     return Outcome("219", "D14", "the service has a transaction with this transaction_id already")
 
@@ -160,6 +170,12 @@ RULES: Final[Mapping[Operation, tuple[Rule, ...]]] = {
     ),
 }
 
+# The rules that a setting turns on.
+ONLY_IF: Final[Mapping[Rule, Callable[[Sandbox], bool]]] = {
+    _matching_network: lambda sandbox: sandbox.allowlist.match_network,
+    _repeated: lambda sandbox: sandbox.reject_duplicates,
+}
+
 # What is answered to a payment that no rule objects to.
 ACCEPTANCE: Final[Mapping[Operation, Outcome]] = {
     Operation.COLLECT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
@@ -173,7 +189,7 @@ ACCEPTANCE: Final[Mapping[Operation, Outcome]] = {
 
 def decide(payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome:
     """What the first rule to speak says, or the acceptance of the operation."""
-    for rule in RULES[payment.operation]:
+    for rule in sandbox.rules[payment.operation]:
         outcome = rule(payment, sandbox, facts)
         if outcome is not None:
             return outcome

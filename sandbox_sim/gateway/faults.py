@@ -9,17 +9,16 @@ from sandbox_sim.gateway.rules import Rules, count, still_open
 
 
 class Faults:
-    """The rules of kind `FAULT`, at work."""
+    """The rules of kind `FAULT`, at work.
+
+    at_hand: all of them; where there are none, nothing befalls anybody.
+    """
 
     def __init__(self, store: Store, rules: Rules, ids: Ids) -> None:
         self._store = store
         self._rules = rules
         self._ids = ids
-
-    @property
-    def any(self) -> bool:
-        """Whether there are rules at all; asking costs nothing."""
-        return bool(self._rules.of(RuleKind.FAULT))
+        self.at_hand: Sequence[Rule] = rules.at_hand[RuleKind.FAULT]
 
     async def befall(self, asked: Asked) -> Fault | None:
         """What befalls a request, counted on every server; None for nothing."""

@@ -91,7 +91,7 @@ class Feed:
     ) -> None:
         self._clock = clock
         self._run = run
-        self._relay = relay
+        self._relay = relay or _NobodyElse()
         self._recording = False
         self._count = 0
         self._kept: deque[Told] = deque(maxlen=kept)
@@ -102,11 +102,11 @@ class Feed:
     @property
     def recording(self) -> bool:
         """Whether to tell: from the first reader on, who may come back, here or elsewhere."""
-        return self._recording or (self._relay is not None and self._relay.wanted)
+        return self._recording or self._relay.wanted
 
     def publish(self, events: Sequence[Event]) -> None:
         """Tell of what happened at one go; never waits."""
-        if self._relay is not None and self._relay.wanted:
+        if self._relay.wanted:
             self._relay.tell(events)
         self._publish_here(events)
 
@@ -145,7 +145,7 @@ class Feed:
             reader.end()
 
     def _record(self) -> None:
-        if not self._recording and self._relay is not None:
+        if not self._recording:
             self._relay.listen(self._publish_here)
         self._recording = True
 
@@ -160,3 +160,15 @@ class Feed:
 
     def _id(self, number: int) -> str:
         return f"{self._run}-{number}"
+
+
+class _NobodyElse:
+    """The relay of a server that is alone."""
+
+    wanted = False
+
+    def tell(self, events: Sequence[Event]) -> None:
+        pass
+
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> None:
+        pass

@@ -29,8 +29,9 @@ class Journal:
 
     def note(self, entry: Entry) -> None:
         """Remember an entry; never waits and never fails."""
+        if not self._noted:
+            self._any.set()
         self._noted.append(entry)
-        self._any.set()
 
     async def run_forever(self) -> None:
         """Save what is noted, as it comes."""

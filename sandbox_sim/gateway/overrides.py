@@ -25,13 +25,17 @@ _NEWEST: Final = 100
 
 
 class Overrides:
-    """The newest override that is for a request, and not used up, is followed."""
+    """The newest override that is for a request, and not used up, is followed.
+
+    at_hand: all of them; where there are none, everything goes as usual.
+    """
 
     def __init__(self, store: Store, rules: Rules, settlement: Settlement, watch: Watch) -> None:
         self._store = store
         self._rules = rules
         self._settlement = settlement
         self._watch = watch
+        self.at_hand: Sequence[Rule] = rules.at_hand[RuleKind.OVERRIDE]
 
     async def decide(
         self, unit: Unit, payment: Payment, usual: Outcome
@@ -40,8 +44,6 @@ class Overrides:
 
         One that does not say what is answered has nothing to do where the sandbox rejects.
         """
-        if not self._rules.of(RuleKind.OVERRIDE):
-            return usual, None
         accepted = usual.code in ACCEPTED
         override = await self._followed(
             unit, self._open(asked_by(payment)), lambda one: one.decides or accepted

@@ -5,6 +5,7 @@ Source: service.1 to service.5, D14 to D16.
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.checkout import PAY_PAGES, Checkout
@@ -70,9 +71,8 @@ class Payments:
         network_id = self._ids.network_transaction_id()
         self._gate.hold(network_id)
         try:
-            reply, override = await self._store.run(
-                lambda unit: self._submit(unit, payment, client, our_address, network_id, now)
-            )
+            work = partial(self._submit, payment, client, our_address, network_id, now)
+            reply, override = await self._store.run(work)
             if override is not None and override.callback.before_response:
                 self._gate.release(network_id)
                 await self._overrides.first_attempt(payment.service_id, network_id)
@@ -83,40 +83,31 @@ class Payments:
 
     async def _submit(
         self,
-        unit: Unit,
         payment: Payment,
         client: Client,
         our_address: Callable[[], str],
         network_id: str,
         now: datetime,
+        unit: Unit,
     ) -> tuple[Reply, Override | None]:
-        operation = payment.operation
         repeated = await unit.transaction(payment.service_id, payment.transaction_id) is not None
-        account = self._accounts.checked(operation)
+        account = self._accounts.checked(payment.operation)
         available = None
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, now)
-        usual = decide(payment, self._sandbox, Facts(repeated, available))
-        outcome, override = await self._overrides.decide(unit, payment, usual)
+        outcome, override = decide(payment, self._sandbox, Facts(repeated, available)), None
+        if self._overrides.at_hand:
+            outcome, override = await self._overrides.decide(unit, payment, outcome)
         fields: dict[str, object] | None = None
         if outcome.code in LEAVE_A_RECORD:
             transaction = Transaction(
                 payment.kept(), network_id, client.client_key, now, override=override
             )
-            if outcome.code == "202":
-                await self._keep(unit, transaction)
-                due = now + self._settle_delay
-                job = Job(due, JobKind.SETTLE, payment.service_id, network_id)
-                await self._settle_later(unit, transaction, job)
-                if operation is Operation.PAYOUT:
-                    fields = {"status": "success"}
-            elif outcome.code == "000":
-                await self._keep(unit, transaction)
-                checkout_id = await self._open_page(unit, payment, transaction)
-                fields = {"redirect_url": f"{our_address()}{PAY_PAGES}/{checkout_id}"}
-            else:
+            if outcome.code == "015":
                 # The failure simulation: from 002 to 001 in the same step (D16).
                 await unit.add_transaction(transaction.moved(Status.FAILED, now))
+            else:
+                fields = await self._begin(unit, transaction, outcome.code, our_address)
         reply = Reply(
             outcome.code,
             outcome.rule,
@@ -128,37 +119,46 @@ class Payments:
         )
         return reply, override
 
-    async def _keep(self, unit: Unit, transaction: Transaction) -> None:
-        """Save a new transaction, and what it spends."""
+    async def _begin(
+        self, unit: Unit, transaction: Transaction, code: str, our_address: Callable[[], str]
+    ) -> dict[str, object] | None:
+        """Keep a transaction, what it spends and how it will end; what the answer has beside it."""
         await unit.add_transaction(transaction)
         if self._accounts.live:
             await self._accounts.move(unit, transaction)
+        if code == "000":
+            checkout_id = await self._open_page(unit, transaction)
+            return {"redirect_url": f"{our_address()}{PAY_PAGES}/{checkout_id}"}
+        payment, due = transaction.payment, transaction.initiated_at + self._settle_delay
+        job = Job(due, JobKind.SETTLE, payment.service_id, transaction.network_transaction_id)
+        if transaction.override is None:
+            await unit.add_job(job)
+        else:
+            await self._overrides.settle_later(unit, transaction, job)
+        return {"status": "success"} if payment.operation is Operation.PAYOUT else None
 
-    async def _open_page(self, unit: Unit, payment: Payment, transaction: Transaction) -> str:
+    async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
         """Make the hosted page of a card payment; returns its id."""
         checkout = Checkout(
             id=self._ids.token(),
-            service_id=payment.service_id,
+            service_id=transaction.service_id,
             network_transaction_id=transaction.network_transaction_id,
             expires_at=transaction.expires_at,
         )
         await unit.save_checkout(checkout)
         due = transaction.initiated_at + self._auto_complete
-        job = Job(due, JobKind.SETTLE_CARD, payment.service_id, checkout.id)
-        await self._settle_later(unit, transaction, job if self._auto_complete else None)
-        return checkout.id
-
-    async def _settle_later(self, unit: Unit, transaction: Transaction, job: Job | None) -> None:
-        """Have a transaction settled by a job, or as its override says."""
+        job = Job(due, JobKind.SETTLE_CARD, transaction.service_id, checkout.id)
         if transaction.override is not None:
-            await self._overrides.settle_later(unit, transaction, job)
-        elif job is not None:
+            by_itself = job if self._auto_complete else None
+            await self._overrides.settle_later(unit, transaction, by_itself)
+        elif self._auto_complete:
             await unit.add_job(job)
+        return checkout.id
 
 
 def _warnings(payment: Payment, repeated: bool) -> tuple[str, ...]:
     """What is taken here and still worth a word."""
     found = [REPEATED] if repeated else []
-    if payment.is_mobile and payment.party.startswith(msisdn.COUNTRY_CODE):
+    if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile:
         found.append(IN_233_FORM)
     return tuple(found)

@@ -17,29 +17,30 @@ class TooManyRules(Exception):
 
 
 class Rules:
-    """`of` is what is at hand; whatever changes rules has it read again, on every server."""
+    """`at_hand` is what there is; whatever changes rules has it read again, on every server.
+
+    at_hand: the rules of each kind, the newest first; their counts may be out of date. The lists
+    stay the same ones, so whoever asks with each request can keep its own and look whether it is
+    empty.
+    """
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._at_hand: dict[RuleKind, Sequence[Rule]] = dict.fromkeys(RuleKind, ())
+        self.at_hand: Mapping[RuleKind, list[Rule]] = {kind: [] for kind in RuleKind}
         store.watch_topic(Topic.RULES, self.load)
 
     async def load(self) -> None:
         """Have at hand what the store has."""
         rules = await self._store.run(lambda unit: unit.rules())
-        for kind in RuleKind:
-            self._at_hand[kind] = tuple(rule for rule in rules if rule.kind is kind)
-
-    def of(self, kind: RuleKind) -> Sequence[Rule]:
-        """Every rule of a kind, the newest first; their counts may be out of date."""
-        return self._at_hand[kind]
+        for kind, at_hand in self.at_hand.items():
+            at_hand[:] = [rule for rule in rules if rule.kind is kind]
 
     def for_request(self, kind: RuleKind, asked: Asked) -> Sequence[Rule]:
         """The rules of a kind that are for a request and were not used up when they were read."""
         return [
-            rule for rule in self._at_hand[kind] if not rule.used_up and rule.match.admits(asked)
+            rule for rule in self.at_hand[kind] if not rule.used_up and rule.match.admits(asked)
         ]
 
     async def add(

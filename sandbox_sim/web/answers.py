@@ -22,13 +22,12 @@ class Answer:
     """An answer of the gateway, as aiohttp's protocol takes a response; written once, whole.
 
     It stands in for `web.Response` because that takes a tenth of the time of a request.
+    headers: whole lines, beside those that every answer has.
     """
 
     __slots__ = ("_headers", "_written", "body", "keep_alive", "status")
 
-    def __init__(
-        self, status: int, headers: Mapping[str, str], body: bytes, *, keep_alive: bool
-    ) -> None:
+    def __init__(self, status: int, headers: str, body: bytes, *, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
         self.status = status
         self._headers = headers
@@ -45,10 +44,8 @@ class Answer:
         head = (
             f"HTTP/{version.major}.{version.minor} {status} {_PHRASES.get(status, '')}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            f"Date: {rfc822_formatted_time()}\r\n"
+            f"Date: {rfc822_formatted_time()}\r\n{self._headers}"
         )
-        for name, value in self._headers.items():
-            head += f"{name}: {value}\r\n"
         if self.keep_alive != (version >= HttpVersion11):
             head += f"Connection: {'keep-alive' if self.keep_alive else 'close'}\r\n"
         whole = head.encode() + b"\r\n"
@@ -72,9 +69,9 @@ def render(
         body = _plain_body(reply.code, message)
     else:
         body = _encode({**reply.fields, "response_message": message, "response_code": reply.code})
-    headers = {"X-Sandbox-Rule": reply.rule, "X-Sandbox-Request-Id": request_id}
+    headers = f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Request-Id: {request_id}\r\n"
     if reply.headers is not None:
-        headers.update(reply.headers)
+        headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
     return Answer(status, headers, body, keep_alive=keep_alive)
 
 

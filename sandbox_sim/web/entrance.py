@@ -19,13 +19,17 @@ class Entrance:
 
     def __init__(self, clients: Iterable[Client], clock: Clock, limit: RateLimit | None) -> None:
         self._clients = [(_pair(c.client_key, c.secret_key), c) for c in clients]
+        # What nearly everybody sends, to the letter. To find it or not takes the same time, however
+        # much of it is right.
+        self._by_header = {_basic(pair): client for pair, client in self._clients}
         self._clock = clock
         self._limit = limit
         self._buckets: dict[str, Bucket] = {}
 
     def admit(self, headers: Mapping[str, str]) -> Client | Reply:
         """The client that a request comes from, or why it may not come in."""
-        client = self._authenticate(headers.get("Authorization"))
+        header = headers.get("Authorization", "")
+        client = self._by_header.get(header) or self._authenticate(header)
         if isinstance(client, Reply):
             return client
         if not headers.get("User-Agent", "").strip():
@@ -42,7 +46,7 @@ class Entrance:
                 return Reply("429", "D10", why, headers={"Retry-After": seconds})
         return client
 
-    def _authenticate(self, header: str | None) -> Client | Reply:
+    def _authenticate(self, header: str) -> Client | Reply:
         if not header:
             return _stranger("the Authorization header is missing")
         scheme, _, credentials = header.partition(" ")
@@ -75,6 +79,10 @@ def service_refusal(client: Client, service_id: int) -> Reply | None:
 
 def _pair(client_key: str, secret_key: str) -> bytes:
     return f"{client_key}:{secret_key}".encode()
+
+
+def _basic(pair: bytes) -> str:
+    return f"Basic {binascii.b2a_base64(pair, newline=False).decode()}"
 
 
 def _stranger(why: str) -> Reply:

@@ -62,7 +62,7 @@ class Call:
     def parsed_payment(self) -> models.PaymentBody:
         """The body as one of the operations of `make_payment`."""
         try:
-            body = models.MAKE_PAYMENT.validate_json(self.raw)
+            body: models.PaymentBody = models.MAKE_PAYMENT.validator.validate_json(self.raw)
         except ValidationError as error:
             raise BadRequest(models.problems(error, self.raw)) from None
         self._of_service(body)
@@ -100,7 +100,7 @@ class Operations:
         self._overrides = overrides
         self._card_entry = card_entry
 
-    async def make_payment(self, call: Call) -> Reply:
+    def make_payment(self, call: Call) -> Awaitable[Reply]:
         """Collection, card, deposit and payout."""
         body = call.parsed_payment()
         if isinstance(body, models.HostedCardCollection) and not self._card_entry:
@@ -108,15 +108,15 @@ class Operations:
                 "nw must be one of 'VIS', 'MAS' in sandbox, with a test card in customer_number; "
                 "the setting sandbox_card_entry takes 'CRD' and lets the hosted page ask"
             )
-        return await self._pay(call, body)
+        return self._pay(call, body)
 
-    async def pay_bill(self, call: Call) -> Reply:
+    def pay_bill(self, call: Call) -> Awaitable[Reply]:
         """Bill payment."""
-        return await self._pay(call, call.parsed(models.Bill))
+        return self._pay(call, call.parsed(models.Bill))
 
-    async def send_airtime(self, call: Call) -> Reply:
+    def send_airtime(self, call: Call) -> Awaitable[Reply]:
         """Airtime."""
-        return await self._pay(call, call.parsed(models.Airtime))
+        return self._pay(call, call.parsed(models.Airtime))
 
     def _pay(self, call: Call, body: models.PaymentBody) -> Awaitable[Reply]:
         call.operation, call.transaction_id = body.operation, body.transaction_id

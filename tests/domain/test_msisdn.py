@@ -134,13 +134,6 @@ def test_the_prefixes_are_a_setting() -> None:
     assert not allowlist.admits("0244000001")
 
 
-@pytest.mark.decision("D11")
-@pytest.mark.parametrize("number", ["0244000001", "0200000001", "0270000001"])
-@pytest.mark.parametrize("nw", ["MTN", "VOD", "AIR"])
-def test_the_network_need_not_match_the_prefix(number: str, nw: str) -> None:
-    assert Allowlist().network_mismatch(number, nw) is None
-
-
 @pytest.mark.spec("sandbox.4")
 @pytest.mark.decision("D11")
 @pytest.mark.parametrize(("prefix", "owner"), [("0244", "MTN"), ("0200", "VOD"), ("0270", "AIR")])
@@ -148,15 +141,12 @@ def test_the_network_need_not_match_the_prefix(number: str, nw: str) -> None:
 def test_where_it_has_to_match_the_owner_of_the_prefix_is_named(
     prefix: str, owner: str, nw: str
 ) -> None:
-    allowlist = Allowlist(match_network=True)
     expected = None if nw == owner else owner
 
-    assert allowlist.network_mismatch(prefix + "000001", nw) == expected
-    assert allowlist.network_mismatch(abroad(prefix + "000001"), nw) == expected
+    assert msisdn.network_mismatch(prefix + "000001", nw) == expected
+    assert msisdn.network_mismatch(abroad(prefix + "000001"), nw) == expected
 
 
 @pytest.mark.decision("D11")
 def test_a_prefix_that_nobody_is_known_to_own_matches_every_network() -> None:
-    allowlist = Allowlist(prefixes=("0540",), match_network=True)
-
-    assert allowlist.network_mismatch("0540000001", "MTN") is None
+    assert msisdn.network_mismatch("0540000001", "MTN") is None

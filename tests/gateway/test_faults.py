@@ -54,8 +54,8 @@ async def test_a_rule_that_is_used_up_asks_no_store_any_more(desk: Desk) -> None
 
 async def test_there_are_none_until_one_is_added() -> None:
     desk = Desk()
-    assert not desk.faults.any
+    assert not desk.faults.at_hand
 
     await desk.add()
 
-    assert desk.faults.any
+    assert desk.faults.at_hand

@@ -20,11 +20,11 @@ async def test_rules_that_are_put_back_apply_at_once(works: Works) -> None:
     added = await rules.add(RuleKind.FAULT, Match(SERVICE), {"status": 429}, None)
     await snapshots.save("before", SERVICE)
     await rules.clear(RuleKind.FAULT, SERVICE)
-    assert rules.of(RuleKind.FAULT) == ()
+    assert rules.at_hand[RuleKind.FAULT] == []
 
     await snapshots.restore("before")
 
-    assert rules.of(RuleKind.FAULT) == (added,)
+    assert rules.at_hand[RuleKind.FAULT] == [added]
 
 
 async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:

@@ -1,4 +1,4 @@
-"""What is written in one turn of the loop is sent when the turn is over, in order and in one piece."""
+"""What is written in one turn of the loop is sent after it, in order and in one piece."""
 
 import asyncio
 import re

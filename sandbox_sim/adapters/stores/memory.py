@@ -79,11 +79,11 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return self._service(service_id).transactions.find(network_transaction_id)
 
     async def add_transaction(self, transaction: Transaction) -> None:
-        cache = self._service(transaction.service_id).transactions
-        network_id = transaction.network_transaction_id
+        payment, network_id = transaction.payment, transaction.network_transaction_id
+        cache = self._service(payment.service_id).transactions
         cache.add(transaction)
-        self.undo.append(lambda: cache.records.pop(network_id, None))
-        self._put(cache.current, transaction.transaction_id, network_id)
+        self.undo.append(partial(cache.records.pop, network_id, None))
+        self._put(cache.current, payment.transaction_id, network_id)
 
     async def save_transaction(self, transaction: Transaction) -> None:
         records = self._service(transaction.service_id).transactions.records

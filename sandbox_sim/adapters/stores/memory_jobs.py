@@ -24,12 +24,14 @@ class MemoryJobs(MemoryState):
     """The part of a `Unit` that keeps the jobs."""
 
     async def add_job(self, job: Job) -> None:
-        self._service(job.service_id)
-        entry = (job.due_at, next(self._serials), job.kind, job.service_id, job.subject)
+        due_at, kind, service_id, subject, _ = job
+        if service_id not in self._services:
+            self._service(service_id)
+        entry = (due_at, next(self._serials), kind, service_id, subject)
         heapq.heappush(self._heap, entry)
-        if self.added is None or job.due_at < self.added:
-            self.added = job.due_at
-        self.undo.append(lambda: self._drop(entry))
+        if self.added is None or due_at < self.added:
+            self.added = due_at
+        self.undo.append(partial(self._drop, entry))
         if len(self._heap) >= self._sweep_at:
             self._sweep()
 
