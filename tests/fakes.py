@@ -120,6 +120,9 @@ class FailingStore:
     def watch(self, notice: Callable[[], None]) -> None:
         self._store.watch(notice)
 
+    def unwatch(self, notice: Callable[[], None]) -> None:
+        self._store.unwatch(notice)
+
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)
 

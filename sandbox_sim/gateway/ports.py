@@ -362,6 +362,10 @@ class Store(Protocol):
         """Call `notice` whenever a unit has written something; several may watch."""
         ...
 
+    def unwatch(self, notice: Callable[[], None]) -> None:
+        """Do so no longer."""
+        ...
+
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""
         ...

@@ -103,11 +103,17 @@ class TellingStore:
 
     def run(self, work: Callable[[Unit], Awaitable[T]]) -> Coroutine[Any, Any, T]:
         """Do `work` atomically; while nobody listens, nothing is noted."""
-        return self._tell(work) if self._feed.recording else self._store.run(work)
+        feed = self._feed
+        recording = feed.recording or feed.relay.wanted
+        return self._tell(work) if recording else self._store.run(work)
 
     def watch(self, notice: Callable[[], None]) -> None:
         """Call `notice` whenever a unit has written something."""
         self._store.watch(notice)
+
+    def unwatch(self, notice: Callable[[], None]) -> None:
+        """Do so no longer."""
+        self._store.unwatch(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""

@@ -13,18 +13,17 @@ _LOOK_AGAIN_S: Final = 0.5
 
 
 class Watch:
-    """Wakes whoever waits whenever the store was written to."""
+    """Looks whenever the store was written to."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
         self._clock = clock
-        self._waiting: set[asyncio.Event] = set()
-        store.watch(self._wake)
 
     async def until(self, look: Callable[[], Awaitable[T | None]], timeout_s: float) -> T | None:
         """What `look` finds, as soon as it finds something; None after `timeout_s` seconds."""
         until = self._clock.monotonic() + timeout_s
         wake = asyncio.Event()
-        self._waiting.add(wake)
+        self._store.watch(wake.set)
         try:
             while True:
                 wake.clear()
@@ -34,8 +33,4 @@ class Watch:
                     return found
                 await self._clock.wait_at_most(wake, min(left, _LOOK_AGAIN_S))
         finally:
-            self._waiting.discard(wake)
-
-    def _wake(self) -> None:
-        for event in self._waiting:
-            event.set()
+            self._store.unwatch(wake.set)

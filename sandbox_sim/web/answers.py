@@ -7,7 +7,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import HttpVersion11, hdrs, web
+from aiohttp import HttpVersion, HttpVersion11, web
 from aiohttp.helpers import rfc822_formatted_time
 
 from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE, Reply
@@ -22,16 +22,19 @@ class Answer:
     """An answer of the gateway, as aiohttp's protocol takes a response; written once, whole.
 
     It stands in for `web.Response` because that takes a tenth of the time of a request.
-    headers: whole lines, beside those that every answer has.
+    headers: whole lines, beside those that every answer has. bodiless: the answer to HEAD.
     """
 
-    __slots__ = ("_headers", "_written", "body", "keep_alive", "status")
+    __slots__ = ("_bodiless", "_headers", "_written", "body", "keep_alive", "status")
 
-    def __init__(self, status: int, headers: str, body: bytes, *, keep_alive: bool) -> None:
+    def __init__(
+        self, status: int, headers: str, body: bytes, *, keep_alive: bool, bodiless: bool
+    ) -> None:
         self.keep_alive = keep_alive
         self.status = status
         self._headers = headers
         self.body = body
+        self._bodiless = bodiless
         self._written = False
 
     async def prepare(self, request: web.BaseRequest) -> None:
@@ -40,23 +43,36 @@ class Answer:
             return
         self._written = True
         self.keep_alive = self.keep_alive and bool(request.keep_alive)
-        version, status, body = request.version, self.status, self.body
+        version, body = request.version, self.body
         head = (
-            f"HTTP/{version.major}.{version.minor} {status} {_PHRASES.get(status, '')}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"{_first_lines(version, self.status)}Content-Length: {len(body)}\r\n"
             f"Date: {rfc822_formatted_time()}\r\n{self._headers}"
         )
         if self.keep_alive != (version >= HttpVersion11):
             head += f"Connection: {'keep-alive' if self.keep_alive else 'close'}\r\n"
         whole = head.encode() + b"\r\n"
-        await request.writer.write_eof(whole if request.method == hdrs.METH_HEAD else whole + body)
+        await request.writer.write_eof(whole if self._bodiless else whole + body)
 
     async def write_eof(self) -> None:
         """`prepare` has written it all."""
 
 
+@lru_cache(maxsize=256)
+def _first_lines(version: HttpVersion, status: int) -> str:
+    phrase = _PHRASES.get(status, "")
+    return (
+        f"HTTP/{version.major}.{version.minor} {status} {phrase}\r\n"
+        "Content-Type: application/json\r\n"
+    )
+
+
 def render(
-    reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
+    reply: Reply,
+    request_id: str,
+    *,
+    reject_status: int = 200,
+    keep_alive: bool = True,
+    bodiless: bool = False,
 ) -> Answer:
     """The one place where a reply becomes an answer.
 
@@ -72,7 +88,7 @@ def render(
     headers = f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Request-Id: {request_id}\r\n"
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
-    return Answer(status, headers, body, keep_alive=keep_alive)
+    return Answer(status, headers, body, keep_alive=keep_alive, bodiless=bodiless)
 
 
 @lru_cache(maxsize=256)

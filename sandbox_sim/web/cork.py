@@ -9,20 +9,21 @@ from typing import Any
 
 
 class Cork:
-    """Lets go, when a turn of the loop is over, of what connections wrote in it."""
+    """What the connections of a server wrote in this turn of the loop, to be let go after it.
+
+    written_to: the connections, in the order in which they were first written to.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._written_to: list[CorkedTransport] = []
+        self.written_to: list[CorkedTransport] = []
 
-    def hold(self, transport: "CorkedTransport") -> None:
-        """Something was written to it, for the first time in this turn."""
-        if not self._written_to:
-            self._loop.call_soon(self._let_go)
-        self._written_to.append(transport)
+    def let_go_soon(self) -> None:
+        """Let go when the turn is over; to be called with the first thing that is written in it."""
+        self._loop.call_soon(self._let_go)
 
     def _let_go(self) -> None:
-        written_to, self._written_to = self._written_to, []
+        written_to, self.written_to = self.written_to, []
         for transport in written_to:
             transport.flush()
 
@@ -44,7 +45,10 @@ class CorkedTransport:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Have it sent when the turn is over."""
         if not self._held:
-            self._cork.hold(self)
+            cork = self._cork
+            if not cork.written_to:
+                cork.let_go_soon()
+            cork.written_to.append(self)
         self._held.append(bytes(data))
 
     def writelines(self, lines: Any) -> None:

@@ -60,13 +60,13 @@ class Frontdoor:
         """Answer any request; the callback is let go once the answer is written out (D16)."""
         call: Call | None = None
         fault: Fault | None = None
-        at, began = self._clock.now(), self._clock.monotonic()
+        method, at, began = request.method, self._clock.now(), self._clock.monotonic()
         try:
             admitted = self._entrance.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply = admitted
             else:
-                path = self._path(request)
+                path = self._path(request.path, method)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 # Of a body that came with its head, `request.read` would make a tenth of the work.
@@ -86,7 +86,8 @@ class Frontdoor:
         if fault is not None:
             reply = fault.told_by(reply)
         request_id = self._ids.request_id()
-        answer = render(reply, request_id, reject_status=self._reject_status)
+        is_head = method == hdrs.METH_HEAD
+        answer = render(reply, request_id, reject_status=self._reject_status, bodiless=is_head)
         try:
             if fault is not None:
                 answer = await self._losses.befall(answer, fault)
@@ -101,12 +102,12 @@ class Frontdoor:
         # aiohttp's protocol asks a response for no more than an `Answer` has.
         return answer  # type: ignore[return-value]
 
-    def _path(self, request: web.Request) -> Path:
-        path = self._operations.get(request.path)
+    def _path(self, name: str, method: str) -> Path:
+        path = self._operations.get(name)
         if path is None:
             raise web.HTTPNotFound
-        if request.method != hdrs.METH_POST:
-            raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
+        if method != hdrs.METH_POST:
+            raise web.HTTPMethodNotAllowed(method, [hdrs.METH_POST])
         return path
 
     def _call(self, client: Client, raw: bytes, request: web.Request, path: Path) -> Call:

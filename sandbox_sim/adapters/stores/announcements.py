@@ -54,6 +54,10 @@ class Watched:
         """Call `notice` whenever a unit of this server has written something."""
         self._watchers.append(notice)
 
+    def unwatch(self, notice: Callable[[], None]) -> None:
+        """Do so no longer."""
+        self._watchers.remove(notice)
+
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added, by any server."""
         self._notice = notice

@@ -68,7 +68,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
     """The one unit of work."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
-        cache = self._service(service_id).transactions
+        cache = self._services[service_id].transactions
         network_id = cache.current.get(transaction_id)
         found = None if network_id is None else cache.records.get(network_id)
         return None if found is None or found.expires_at <= self._clock.now() else found
@@ -76,17 +76,17 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
-        return self._service(service_id).transactions.find(network_transaction_id)
+        return self._services[service_id].transactions.find(network_transaction_id)
 
     async def add_transaction(self, transaction: Transaction) -> None:
         payment, network_id = transaction.payment, transaction.network_transaction_id
-        cache = self._service(payment.service_id).transactions
+        cache = self._services[payment.service_id].transactions
         cache.add(transaction)
         self.undo.append(partial(cache.records.pop, network_id, None))
         self._put(cache.current, payment.transaction_id, network_id)
 
     async def save_transaction(self, transaction: Transaction) -> None:
-        records = self._service(transaction.service_id).transactions.records
+        records = self._services[transaction.service_id].transactions.records
         before = records[transaction.network_transaction_id]
         records[transaction.network_transaction_id] = transaction
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
@@ -96,7 +96,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return None if found is None or self._is_gone(found.service_id, number) else found
 
     async def save_checkout(self, checkout: Checkout) -> None:
-        self._service(checkout.service_id)
+        _ = self._services[checkout.service_id]  # begins before its first checkout
         self._put(self._checkouts, checkout.id, (next(self._serials), checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
@@ -105,7 +105,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return next(filter(None, found), None)
 
     async def save_callback(self, callback: Callback) -> None:
-        service = self._service(callback.service_id)
+        service = self._services[callback.service_id]
         before = service.callbacks.get(callback.id)
         if before is None:
             self._put(service.places, callback.id, next(self._numbers))
@@ -126,7 +126,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         ]
 
     async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
-        service = self._service(service_id)
+        service = self._services[service_id]
         kept, places = service.callbacks, service.places
         last = places.get(callback_id, 0)
         held = [each for each in kept.values() if each.held and places[each.id] <= last]
@@ -185,7 +185,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
         for entry in entries:
-            service = self._service(entry.service_id or NO_SERVICE)
+            service = self._services[entry.service_id or NO_SERVICE]
             gone = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
             service.dropped += len(gone)
             service.entries.append((next(self._numbers), entry))
@@ -216,7 +216,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return sum(service.dropped for service in self._listed(service_id))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
-        service = self._service(messages[0].service_id)
+        service = self._services[messages[0].service_id]
         for message in messages:
             self._put(service.places, message.processing_id, next(self._numbers))
             self._put(service.messages, message.processing_id, message)
@@ -225,17 +225,17 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
             self._put(service.batches, batch_id, [message.processing_id for message in messages])
 
     async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
-        service = self._service(service_id)
+        service = self._services[service_id]
         ids = service.batches.get(subject, [subject])
         return [service.messages[i] for i in ids if i in service.messages]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            kept = self._service(message.service_id).messages
+            kept = self._services[message.service_id].messages
             self._put(kept, message.processing_id, message)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        kept = self._service(query.service_id).messages
+        kept = self._services[query.service_id].messages
         first = query.first
         if not query.filtered:
             if first >= len(kept):

@@ -25,8 +25,7 @@ class MemoryJobs(MemoryState):
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
-        if service_id not in self._services:
-            self._service(service_id)
+        _ = self._services[service_id]  # begins before its first job
         entry = (due_at, next(self._serials), kind, service_id, subject)
         heapq.heappush(self._heap, entry)
         if self.added is None or due_at < self.added:
@@ -39,7 +38,7 @@ class MemoryJobs(MemoryState):
         entries = list(itertools.islice(self._pop_due(now), limit))
         if entries:
             for entry in entries:
-                self._service(entry[3]).claimed[entry[1]] = entry
+                self._services[entry[3]].claimed[entry[1]] = entry
             self.undo.append(lambda: self._unclaim(entries))
         return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
 

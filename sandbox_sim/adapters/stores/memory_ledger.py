@@ -20,10 +20,10 @@ class MemoryLedger(MemoryState):
     """The part of a `Unit` that keeps the ledger."""
 
     async def balance(self, service_id: int, account: Account) -> Balance | None:
-        return self._service(service_id).balances.get(account)
+        return self._services[service_id].balances.get(account)
 
     async def post(self, posting: Posting) -> None:
-        service = self._service(posting.service_id)
+        service = self._services[posting.service_id]
         before = service.balances.get(posting.account)
         opened = Balance(posting.amount, posting.at)
         balance = opened if before is None else before.after(posting)
@@ -33,7 +33,7 @@ class MemoryLedger(MemoryState):
         self.undo.append(service.lines.pop)
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
-        return [line.posting for line in self._service(service_id).lines]
+        return [line.posting for line in self._services[service_id].lines]
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
         lists = [_older(each.lines, query.after) for each in self._listed(query.service_id)]
@@ -45,7 +45,7 @@ class MemoryLedger(MemoryState):
         return [audit for chosen_id in chosen for audit in self._audited(chosen_id)]
 
     def _audited(self, service_id: int) -> Iterator[Audit]:
-        service = self._service(service_id)
+        service = self._services[service_id]
         amounts: dict[Account, list[Decimal]] = defaultdict(list)
         for line in service.lines:
             amounts[line.posting.account].append(line.posting.amount)

@@ -20,14 +20,14 @@ class MemorySnapshots(MemoryJobs):
             self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
             self._begin_anew()
             return
-        self._service(service_id)
-        self._take(self._services, service_id)
+        if service_id in self._services:
+            self._take(self._services, service_id)
         self._set_rules({n: r for n, r in self._rules.items() if r.match.service_id != service_id})
         self._sweep_later()
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
         chosen = list(self._services) if service_id is None else [service_id]
-        services = [self._service(each).copied(timedelta()) for each in chosen]
+        services = [self._services[each].copied(timedelta()) for each in chosen]
         claimed = (job for service in self._listed(service_id) for job in service.claimed.values())
         jobs = (*(job for job in self._heap if not self._is_stale(job)), *claimed)
         kept = Kept(

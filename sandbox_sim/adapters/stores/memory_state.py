@@ -102,7 +102,7 @@ class MemoryState(Undo):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._services: dict[int, Service] = {}
+        self._services: dict[int, Service] = defaultdict(self._new_service)
         self._checkouts: TLRUCache[str, tuple[int, Checkout]] = TLRUCache(
             maxsize=math.inf,
             ttu=_kept_until,  # type: ignore[arg-type]
@@ -113,12 +113,8 @@ class MemoryState(Undo):
         self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
         self._rules: dict[str, Rule] = {}
 
-    def _service(self, service_id: int) -> Service:
-        service = self._services.get(service_id)
-        if service is None:
-            service = Service(next(self._serials), StatusCache(self._clock))
-            self._services[service_id] = service
-        return service
+    def _new_service(self) -> Service:
+        return Service(next(self._serials), StatusCache(self._clock))
 
     def _is_gone(self, service_id: int, serial: int) -> bool:
         """Whether what has this serial belonged to a service before it was reset."""
@@ -129,4 +125,4 @@ class MemoryState(Undo):
         """The service, or all of them."""
         if service_id is None:
             return list(self._services.values())
-        return [self._service(service_id)]
+        return [self._services[service_id]]
