@@ -12,7 +12,7 @@ from sandbox_sim.domain.checkout import PAY_PAGES, Checkout
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
+from sandbox_sim.domain.outcomes import UNREMARKABLE, Facts, Sandbox, decide
 from sandbox_sim.domain.overrides import Override
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.transactions import Status, Transaction
@@ -95,7 +95,8 @@ class Payments:
         available = None
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, now)
-        outcome, override = decide(payment, self._sandbox, Facts(repeated, available)), None
+        facts = Facts(repeated, available) if repeated or account else UNREMARKABLE
+        outcome, override = decide(payment, self._sandbox, facts), None
         if self._overrides.at_hand:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
         fields: dict[str, object] | None = None

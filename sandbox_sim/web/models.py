@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -118,22 +118,20 @@ class PaymentBody(PaymentFields):
     currency_val: CurrencyVal | None = None
     nickname: Text | None = None
 
-    if TYPE_CHECKING:  # in each of the subclasses, under the name that the interface gives it there
-        party: str
-
     def payment(self) -> Payment:
-        """The payment that the body asks for."""
+        """The payment that the body asks for; on a hosted page there is no party yet."""
+        told = vars(self)  # attributes of a model are looked up the long way
         return Payment(
             self.operation,
-            self.service_id,
-            self.transaction_id,
-            self.reference,
-            Decimal(repr(self.amount)),
-            self.nw,
-            self.party,
-            self.payment_option or self.default_mode,
-            self.currency_code or DEFAULT_CURRENCY,
-            self.callback_url,
+            told["service_id"],
+            told["transaction_id"],
+            told["reference"],
+            Decimal(repr(told["amount"])),
+            told["nw"],
+            told.get("party", ""),
+            told["payment_option"] or self.default_mode,
+            told["currency_code"] or DEFAULT_CURRENCY,
+            told["callback_url"],
         )
 
 
@@ -173,7 +171,6 @@ class HostedCardCollection(_Card):
     """Card collection (endpoint.2) as production takes it: the hosted page asks for the card."""
 
     nw: Literal[HOSTED_CARD]  # type: ignore[valid-type]
-    party: ClassVar[str] = ""  # type: ignore[misc]
 
 
 class Deposit(_WithNumber):
