@@ -88,7 +88,9 @@ class SqliteStore(Watched):
         self._path = path
         self._clock = clock
         self._synchronous = _SYNCHRONOUS[durability]
-        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        # What was ordered in this turn of the loop, and what the thread is to do, None at the end.
+        self._ordered: list[_Order] = []
+        self._orders: SimpleQueue[Sequence[_Order] | None] = SimpleQueue()
         self._announcing: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
@@ -110,6 +112,7 @@ class SqliteStore(Watched):
         """Finish what was asked for, and close the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
+            self._hand_over()
             self._orders.put(None)
             await asyncio.to_thread(thread.join)
 
@@ -117,9 +120,18 @@ class SqliteStore(Watched):
         """Do `work` in the next commit; returns when that is done."""
         if self._thread is None:
             raise StoreError(f"{self._path}: the store is closed")
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._orders.put(_Order(work, done))
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        if not self._ordered:
+            loop.call_soon(self._hand_over)
+        self._ordered.append(_Order(work, done))
         return await done
+
+    def _hand_over(self) -> None:
+        """Wake the thread once for what was ordered in a turn of the loop."""
+        ordered, self._ordered = self._ordered, []
+        for first in range(0, len(ordered), _IN_ONE_COMMIT):
+            self._orders.put(ordered[first : first + _IN_ONE_COMMIT])
 
     def _live(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
         """The life of the thread."""
@@ -138,13 +150,13 @@ class SqliteStore(Watched):
 
     def _next_batch(self) -> Sequence[_Order]:
         """Whatever waits; nothing when the store is to be closed."""
-        order = self._orders.get()
-        batch = []
-        while order is not None:
-            batch.append(order)
-            if self._orders.empty() or len(batch) == _IN_ONE_COMMIT:
+        orders = self._orders.get()
+        batch: list[_Order] = []
+        while orders is not None:
+            batch.extend(orders)
+            if self._orders.empty() or len(batch) >= _IN_ONE_COMMIT:
                 return batch
-            order = self._orders.get()
+            orders = self._orders.get()
         if batch:
             self._orders.put(None)
         return batch

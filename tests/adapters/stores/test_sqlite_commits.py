@@ -59,7 +59,8 @@ async def busy(store: SqliteStore) -> AsyncIterator[None]:
     assert await asyncio.to_thread(at_work.wait, SOON)
     try:
         yield
-        await asyncio.sleep(0)  # now the tasks that were made meanwhile have asked
+        await asyncio.sleep(0)  # now the tasks that were made meanwhile have asked,
+        await asyncio.sleep(0)  # and the thread was handed what they asked for
     finally:
         go_on.set()
         await first
@@ -94,6 +95,14 @@ FIFTY = [str(number) for number in range(50)]
 
 
 class TestOneCommit:
+    async def test_units_of_one_turn_of_the_loop_share_it(
+        self, store: SqliteStore, statements: list[str]
+    ) -> None:
+        await asyncio.gather(*asked(store, FIFTY))
+
+        assert statements.count("COMMIT") == 1
+        assert await posted(store) == FIFTY
+
     async def test_units_that_wait_together_share_it(
         self, store: SqliteStore, statements: list[str]
     ) -> None:
