@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import platform
 import statistics
+import time
 import urllib.request
 from collections.abc import Callable
 
@@ -24,6 +25,7 @@ from bench.processes import (
 from bench.requests import collections
 
 LIVE = 200_000
+_LOOK_AGAIN_S = 0.02
 
 
 def request_path(rounds: int, seconds: float) -> None:
@@ -57,45 +59,35 @@ def request_path(rounds: int, seconds: float) -> None:
         report("memory for a live transaction", kib, "<= 1.20 KiB", unit=" KiB")
 
 
-def whole_life(rounds: int, seconds: float) -> None:
+def whole_life(rounds: int, lives: int) -> None:
     """Request, settlement and callback, against a handler that makes one POST for each request."""
     ours_port, bare_port, taker_port = free_port(), free_port(), free_port()
     taker = f"http://127.0.0.1:{taker_port}/callback"
 
     def measure(url: str, name: str) -> Callable[[int], load.Run]:
-        return lambda number: asyncio.run(_steady(url, taker, f"{name}{number}", seconds))
+        return lambda number: asyncio.run(_lived(url, taker, f"{name}{number}", lives))
 
     with (
         started("-m", "bench.receiver", str(taker_port), core=LOAD_CORE),
         started("-m", "bench.yardstick", str(bare_port), taker),
         started(*serve(ours_port, "--log-level", "info")),
     ):
-        print("whole life: request, settlement, callback taken by a receiver in another process")
-        rate, _ = paired(
-            rounds,
-            measure(f"http://127.0.0.1:{ours_port}", "life"),
-            measure(f"http://127.0.0.1:{bare_port}", "life"),
-        )
+        ours_url, bare_url = f"http://127.0.0.1:{ours_port}", f"http://127.0.0.1:{bare_port}"
+        for url in (ours_url, bare_url):
+            asyncio.run(_lived(url, taker, "warm", 2000))
+        print(f"whole life, {lives:,} times: request, settlement, callback taken elsewhere")
+        rate, _ = paired(rounds, measure(ours_url, "life"), measure(bare_url, "life"))
         report("lives a second, of the bare handler's that posts", rate, ">= 0.70")
 
 
-async def _steady(url: str, taker: str, name: str, seconds: float) -> load.Run:
-    """Once settlements flow: the smaller of the rates of requests and of callbacks taken."""
-    request = collections(taker, name)
-    await load.run(url, request, seconds=1.5)
-    taken_before = await asyncio.to_thread(_taken, taker)
-    run = await load.run(url, lambda number: request(number + 10**6), seconds=seconds)
-    callbacks = (await asyncio.to_thread(_taken, taker) - taken_before) / seconds
-    await _drained(taker)
-    return load.Run(min(run.per_second, callbacks), run.p99_ms, run.answers)
-
-
-async def _drained(taker: str) -> None:
-    """Wait until no callback came for a while, so that rounds do not mix."""
-    before = -1
-    while (now := await asyncio.to_thread(_taken, taker)) != before:
-        before = now
-        await asyncio.sleep(1.5)
+async def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
+    """So many lives, from the first request until the last callback was taken."""
+    expected = await asyncio.to_thread(_taken, taker) + lives
+    before = time.perf_counter()
+    run = await load.run(url, collections(taker, name), count=lives)
+    while await asyncio.to_thread(_taken, taker) < expected:
+        await asyncio.sleep(_LOOK_AGAIN_S)
+    return load.Run(lives / (time.perf_counter() - before), run.p99_ms, lives)
 
 
 def _taken(taker: str) -> int:
@@ -135,7 +127,7 @@ def main() -> None:
     if options.only in {None, "request"}:
         request_path(options.rounds, options.seconds)
     if options.only in {None, "life"}:
-        whole_life(options.rounds, options.seconds)
+        whole_life(options.rounds, lives=int(4000 * options.seconds))
     if options.only in {None, "sqlite"}:
         sqlite.measure(options.rounds, options.seconds)
     if options.only in {None, "postgres"}:
