@@ -4,9 +4,7 @@ A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the 
 `--set some_name=value` on the command line; flag > environment > file > default.
 """
 
-import difflib
 import os
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -313,6 +311,8 @@ def _settings(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings
 
 
 def _file_values(file: Path) -> Mapping[str, Any]:
+    import tomllib  # noqa: PLC0415 -- without a file, serve starts without it
+
     try:
         values = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -348,6 +348,8 @@ def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
 def _refuse_unknown(names: Iterable[str], place: str) -> None:
     for name in names:
         if name not in Settings.model_fields:
+            import difflib  # noqa: PLC0415 -- where all is well, serve starts without it
+
             near = difflib.get_close_matches(name, Settings.model_fields, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise ConfigError(f"{name} (from {place}): there is no such setting{hint}")

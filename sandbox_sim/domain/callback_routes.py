@@ -6,6 +6,7 @@ A client that has the address of its live site built in can so be tested on a ma
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.hosts import host_of
@@ -35,6 +36,7 @@ def beginning_of(text: str) -> Beginning:
     return Beginning(*_lower(found[1], found[2]), found[3].rstrip("/"))
 
 
+@lru_cache(maxsize=1024)
 def receiver_of(url: str) -> str:
     """Who is called: scheme, host and port of a URL."""
     return _ADDRESS.sub(r"\1\3", url, count=1).lower()
