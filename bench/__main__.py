@@ -65,7 +65,7 @@ def whole_life(rounds: int, lives: int) -> None:
     taker = f"http://127.0.0.1:{taker_port}/callback"
 
     def measure(url: str, name: str) -> Callable[[int], load.Run]:
-        return lambda number: asyncio.run(_lived(url, taker, f"{name}{number}", lives))
+        return lambda number: _lived(url, taker, f"{name}{number}", lives)
 
     with (
         started("-m", "bench.receiver", str(taker_port), core=LOAD_CORE),
@@ -74,19 +74,19 @@ def whole_life(rounds: int, lives: int) -> None:
     ):
         ours_url, bare_url = f"http://127.0.0.1:{ours_port}", f"http://127.0.0.1:{bare_port}"
         for url in (ours_url, bare_url):
-            asyncio.run(_lived(url, taker, "warm", 2000))
+            _lived(url, taker, "warm", 2000)
         print(f"whole life, {lives:,} times: request, settlement, callback taken elsewhere")
         rate, _ = paired(rounds, measure(ours_url, "life"), measure(bare_url, "life"))
         report("lives a second, of the bare handler's that posts", rate, ">= 0.70")
 
 
-async def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
+def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
     """So many lives, from the first request until the last callback was taken."""
-    expected = await asyncio.to_thread(_taken, taker) + lives
+    expected = _taken(taker) + lives
     before = time.perf_counter()
-    run = await load.run(url, collections(taker, name), count=lives)
-    while await asyncio.to_thread(_taken, taker) < expected:
-        await asyncio.sleep(_LOOK_AGAIN_S)
+    run = asyncio.run(load.run(url, collections(taker, name), count=lives))
+    while _taken(taker) < expected:
+        time.sleep(_LOOK_AGAIN_S)
     return load.Run(lives / (time.perf_counter() - before), run.p99_ms, lives)
 
 

@@ -117,11 +117,8 @@ class FailingStore:
             raise self.error
         return await self._store.run(work)
 
-    def watch(self, notice: Callable[[], None]) -> None:
-        self._store.watch(notice)
-
-    def unwatch(self, notice: Callable[[], None]) -> None:
-        self._store.unwatch(notice)
+    def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
+        return self._store.watch(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)

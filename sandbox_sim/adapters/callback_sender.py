@@ -10,6 +10,7 @@ import socket
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, Self
 
 import aiohttp
@@ -130,7 +131,7 @@ class HttpCallbackSender:
                 data=body,
                 headers=headers,
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=timeout.total_seconds()),
+                timeout=_in_all(timeout),
             ) as response:
                 status = response.status
                 await _read_first_bytes(response, body_kept)
@@ -140,6 +141,11 @@ class HttpCallbackSender:
         duration_ms = round((self._clock.monotonic() - started) * 1000)
         text = body_kept.decode("utf-8", "replace")
         return Answer(status, text, duration_ms, problem, trouble)
+
+
+@lru_cache(maxsize=16)
+def _in_all(timeout: timedelta) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=timeout.total_seconds())
 
 
 def _host_in(url: str) -> str | None:
@@ -152,11 +158,8 @@ def _host_in(url: str) -> str | None:
 
 async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -> None:
     """Read the first 4 KiB of the body, as far as they come; what is after them is not read."""
-    while len(kept) < KEPT_BODY_BYTES:
-        chunk = await response.content.read(KEPT_BODY_BYTES - len(kept))
-        if not chunk:
-            break
-        kept += chunk
+    while len(kept) < KEPT_BODY_BYTES and not response.content.at_eof():
+        kept += await response.content.read(KEPT_BODY_BYTES - len(kept))
 
 
 def _in_words(error: Exception, timeout: timedelta) -> tuple[Trouble, str]:

@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.documents import compact
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.transactions import WORDING, Status, Transaction
 
@@ -319,7 +320,7 @@ def compose(
 ) -> Callback:
     """The callback that tells the status a transaction has; unsigned where there is no key."""
     document = BODIES[profile](transaction, at)
-    body = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    body = compact(document)
     return Callback(
         id=callback_id,
         service_id=transaction.service_id,

@@ -1,7 +1,18 @@
-"""Bodies that may be JSON: read only where what they say can be written as JSON again."""
+"""JSON as the gateway writes it, and bodies that may be JSON.
+
+Those are read only where what they say can be written as JSON again.
+"""
 
 import json
 import math
+from typing import Final
+
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def compact(document: object) -> str:
+    """A document as JSON without spaces, and with letters as they are."""
+    return _COMPACT.encode(document)
 
 
 def said(text: str, otherwise: object) -> object:

@@ -358,12 +358,8 @@ class Store(Protocol):
         """Do `work` atomically; returns when what it wrote is as safe as the store makes it."""
         ...
 
-    def watch(self, notice: Callable[[], None]) -> None:
-        """Call `notice` whenever a unit has written something; several may watch."""
-        ...
-
-    def unwatch(self, notice: Callable[[], None]) -> None:
-        """Do so no longer."""
+    def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
+        """Call `notice` whenever a unit has written something, until what is returned is called."""
         ...
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:

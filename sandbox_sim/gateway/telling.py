@@ -107,13 +107,9 @@ class TellingStore:
         recording = feed.recording or feed.relay.wanted
         return self._tell(work) if recording else self._store.run(work)
 
-    def watch(self, notice: Callable[[], None]) -> None:
-        """Call `notice` whenever a unit has written something."""
-        self._store.watch(notice)
-
-    def unwatch(self, notice: Callable[[], None]) -> None:
-        """Do so no longer."""
-        self._store.unwatch(notice)
+    def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
+        """Call `notice` whenever a unit has written something; returns what ends that."""
+        return self._store.watch(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added."""

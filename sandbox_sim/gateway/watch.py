@@ -23,7 +23,7 @@ class Watch:
         """What `look` finds, as soon as it finds something; None after `timeout_s` seconds."""
         until = self._clock.monotonic() + timeout_s
         wake = asyncio.Event()
-        self._store.watch(wake.set)
+        unwatch = self._store.watch(wake.set)
         try:
             while True:
                 wake.clear()
@@ -33,4 +33,4 @@ class Watch:
                     return found
                 await self._clock.wait_at_most(wake, min(left, _LOOK_AGAIN_S))
         finally:
-            self._store.unwatch(wake.set)
+            unwatch()

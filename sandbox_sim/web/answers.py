@@ -1,8 +1,6 @@
 """The one place where an answer of the gateway is written, and the words of the log about it."""
 
-import json
 import logging
-from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -11,6 +9,7 @@ from aiohttp import HttpVersion, HttpVersion11, web
 from aiohttp.helpers import rfc822_formatted_time
 
 from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE, Reply
+from sandbox_sim.domain.documents import compact
 from sandbox_sim.domain.journal import Entry
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -84,7 +83,8 @@ def render(
     if reply.fields is None:
         body = _plain_body(reply.code, message)
     else:
-        body = _encode({**reply.fields, "response_message": message, "response_code": reply.code})
+        document = {**reply.fields, "response_message": message, "response_code": reply.code}
+        body = compact(document).encode()
     headers = f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Request-Id: {request_id}\r\n"
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
@@ -93,11 +93,7 @@ def render(
 
 @lru_cache(maxsize=256)
 def _plain_body(code: str, message: str) -> bytes:
-    return _encode({"response_message": message, "response_code": code})
-
-
-def _encode(document: Mapping[str, object]) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return compact({"response_message": message, "response_code": code}).encode()
 
 
 def explain(entry: Entry) -> None:

@@ -5,6 +5,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
+from functools import partial
 
 from sandbox_sim.gateway.ports import Topic
 
@@ -50,13 +51,10 @@ class Watched:
         self._watchers: list[Callable[[], None]] = []
         self._announcements = Announcements()
 
-    def watch(self, notice: Callable[[], None]) -> None:
-        """Call `notice` whenever a unit of this server has written something."""
+    def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
+        """Call `notice` whenever a unit of this server has written something; returns an end."""
         self._watchers.append(notice)
-
-    def unwatch(self, notice: Callable[[], None]) -> None:
-        """Do so no longer."""
-        self._watchers.remove(notice)
+        return partial(self._watchers.remove, notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with its due time whenever a job was added, by any server."""

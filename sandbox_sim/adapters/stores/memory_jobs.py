@@ -53,16 +53,21 @@ class MemoryJobs(MemoryState):
         return self._heap[0][0] if self._heap else None
 
     def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
-        self._pop_stale()
         while self._heap and self._heap[0][0] <= now:
-            yield heapq.heappop(self._heap)
-            self._pop_stale()
+            entry = heapq.heappop(self._heap)
+            if self._is_stale(entry):
+                self._note_stale(entry)
+            else:
+                yield entry
 
     def _pop_stale(self) -> None:
         """Let go of what comes up of services that were reset."""
         while self._heap and self._is_stale(self._heap[0]):
-            entry = heapq.heappop(self._heap)
-            self.undo.append(partial(heapq.heappush, self._heap, entry))
+            self._note_stale(heapq.heappop(self._heap))
+
+    def _note_stale(self, entry: QueuedJob) -> None:
+        """It was let go of; taken back, it is there again."""
+        self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
         return self._is_gone(entry[3], entry[1])

@@ -117,3 +117,13 @@ async def test_whoever_watches_hears_of_writing_and_not_of_reading(store: Store)
 
     await store.run(lambda unit: unit.transaction(55, "T1"))
     assert heard == ["one", "other"]
+
+
+async def test_whoever_watches_no_longer_hears_nothing_more(store: Store) -> None:
+    heard: list[str] = []
+    store.watch(lambda: heard.append("one"))
+    unwatch = store.watch(lambda: heard.append("other"))
+    unwatch()
+
+    await store.run(lambda unit: unit.add_transaction(transaction()))
+    assert heard == ["one"]
