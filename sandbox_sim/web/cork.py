@@ -9,21 +9,20 @@ from typing import Any
 
 
 class Cork:
-    """What the connections of a server wrote in this turn of the loop, to be let go after it.
-
-    written_to: the connections, in the order in which they were first written to.
-    """
+    """Lets go, when a turn of the loop is over, of what connections wrote in it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.written_to: list[CorkedTransport] = []
+        self._written_to: list[CorkedTransport] = []
 
-    def let_go_soon(self) -> None:
-        """Let go when the turn is over; to be called with the first thing that is written in it."""
-        self._loop.call_soon(self._let_go)
+    def hold(self, transport: "CorkedTransport") -> None:
+        """Something was written to it, for the first time in this turn."""
+        if not self._written_to:
+            self._loop.call_soon(self._let_go)
+        self._written_to.append(transport)
 
     def _let_go(self) -> None:
-        written_to, self.written_to = self.written_to, []
+        written_to, self._written_to = self._written_to, []
         for transport in written_to:
             transport.flush()
 
@@ -45,10 +44,7 @@ class CorkedTransport:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Have it sent when the turn is over."""
         if not self._held:
-            cork = self._cork
-            if not cork.written_to:
-                cork.let_go_soon()
-            cork.written_to.append(self)
+            self._cork.hold(self)
         self._held.append(bytes(data))
 
     def writelines(self, lines: Any) -> None:
