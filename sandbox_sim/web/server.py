@@ -35,7 +35,13 @@ class _Protocol(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Answers leave together."""
+        self._cork.connections += 1
         super().connection_made(CorkedTransport(transport, self._cork))  # type: ignore[arg-type]
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """One fewer to hold up."""
+        self._cork.connections -= 1
+        super().connection_lost(exc)
 
     def handle_error(
         self,
