@@ -111,7 +111,6 @@ class Parts:
             self.losses,
             our_address=self.our_address,
             base_path=self.settings.base_path,
-            max_body_bytes=self.settings.max_body_bytes,
             reject_status=self.settings.sandbox_reject_status,
         )
 

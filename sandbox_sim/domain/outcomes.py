@@ -49,9 +49,6 @@ class Facts(NamedTuple):
     available: Decimal | None = None
 
 
-UNREMARKABLE: Final = Facts()
-
-
 class Outcome(NamedTuple):
     """The code that answers, the rule that chose it, and why, in words."""
 

@@ -78,8 +78,6 @@ class Feed:
 
     run: tells this run of the server from others. relay: leads to the other servers, if there
     are any; what comes from there takes its place among what happened here.
-    recording: whether to tell, from the first reader on, who may come back; else it is told only
-    where the relay says that it is wanted elsewhere.
     """
 
     def __init__(
@@ -93,18 +91,23 @@ class Feed:
     ) -> None:
         self._clock = clock
         self._run = run
-        self.relay: Relay = relay or _NobodyElse()
-        self.recording = False
+        self._relay: Relay = relay or _NobodyElse()
+        self._recording = False
         self._count = 0
         self._kept: deque[Told] = deque(maxlen=kept)
         self._most_waiting = most_waiting
         self._readers: set[Reader] = set()
         self._closed = False
 
+    @property
+    def recording(self) -> bool:
+        """Whether to tell: from the first reader on, who may come back, here or elsewhere."""
+        return self._recording or self._relay.wanted
+
     def publish(self, events: Sequence[Event]) -> None:
         """Tell of what happened at one go; never waits."""
-        if self.relay.wanted:
-            self.relay.tell(events)
+        if self._relay.wanted:
+            self._relay.tell(events)
         self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
@@ -142,9 +145,9 @@ class Feed:
             reader.end()
 
     def _record(self) -> None:
-        if not self.recording:
-            self.relay.listen(self._publish_here)
-        self.recording = True
+        if not self._recording:
+            self._relay.listen(self._publish_here)
+        self._recording = True
 
     def _since(self, after: str) -> Sequence[Told]:
         """What came after the event of this id; after a gap, if that is not all of it."""

@@ -86,9 +86,13 @@ class Overrides:
         return None
 
     async def settle_later(self, unit: Unit, transaction: Transaction, job: Job | None) -> None:
-        """Plan how a transaction ends that follows an override; `job`: how it would without."""
+        """Plan how a transaction ends; `job`: how it would without an override, None for never."""
         override = transaction.override
-        if override is None or override.status is Status.PENDING:
+        if override is None:
+            if job is not None:
+                await unit.add_job(job)
+            return
+        if override.status is Status.PENDING:
             return
         if override.callback.before_response:
             at = transaction.initiated_at

@@ -12,7 +12,7 @@ from sandbox_sim.domain.checkout import PAY_PAGES, Checkout
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.outcomes import UNREMARKABLE, Facts, Sandbox, decide
+from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
 from sandbox_sim.domain.overrides import Override
 from sandbox_sim.domain.payments import Payment
 from sandbox_sim.domain.transactions import Status, Transaction
@@ -95,8 +95,7 @@ class Payments:
         available = None
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, now)
-        facts = Facts(repeated, available) if repeated or account else UNREMARKABLE
-        outcome, override = decide(payment, self._sandbox, facts), None
+        outcome, override = decide(payment, self._sandbox, Facts(repeated, available)), None
         if self._overrides.at_hand:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
         fields: dict[str, object] | None = None
@@ -132,10 +131,7 @@ class Payments:
             return {"redirect_url": f"{our_address()}{PAY_PAGES}/{checkout_id}"}
         payment, due = transaction.payment, transaction.initiated_at + self._settle_delay
         job = Job(due, JobKind.SETTLE, payment.service_id, transaction.network_transaction_id)
-        if transaction.override is None:
-            await unit.add_job(job)
-        else:
-            await self._overrides.settle_later(unit, transaction, job)
+        await self._overrides.settle_later(unit, transaction, job)
         return {"status": "success"} if payment.operation is Operation.PAYOUT else None
 
     async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
@@ -149,11 +145,8 @@ class Payments:
         await unit.save_checkout(checkout)
         due = transaction.initiated_at + self._auto_complete
         job = Job(due, JobKind.SETTLE_CARD, transaction.service_id, checkout.id)
-        if transaction.override is not None:
-            by_itself = job if self._auto_complete else None
-            await self._overrides.settle_later(unit, transaction, by_itself)
-        elif self._auto_complete:
-            await unit.add_job(job)
+        by_itself = job if self._auto_complete else None
+        await self._overrides.settle_later(unit, transaction, by_itself)
         return checkout.id
 
 

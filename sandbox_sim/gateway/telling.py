@@ -103,9 +103,7 @@ class TellingStore:
 
     def run(self, work: Callable[[Unit], Awaitable[T]]) -> Coroutine[Any, Any, T]:
         """Do `work` atomically; while nobody listens, nothing is noted."""
-        feed = self._feed
-        recording = feed.recording or feed.relay.wanted
-        return self._tell(work) if recording else self._store.run(work)
+        return self._tell(work) if self._feed.recording else self._store.run(work)
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
         """Call `notice` whenever a unit has written something; returns what ends that."""

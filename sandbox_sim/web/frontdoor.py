@@ -7,7 +7,6 @@ from datetime import datetime
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.faults import Fault
 from sandbox_sim.domain.journal import KEPT_REQUEST_BYTES, Entry
@@ -41,7 +40,6 @@ class Frontdoor:
         *,
         our_address: OurAddress,
         base_path: str,
-        max_body_bytes: int,
         reject_status: int,
     ) -> None:
         self._entrance = entrance
@@ -53,26 +51,24 @@ class Frontdoor:
         self._faults = faults
         self._losses = losses
         self._our_address = our_address
-        self._max_body_bytes = max_body_bytes
         self._reject_status = reject_status
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request; the callback is let go once the answer is written out (D16)."""
         call: Call | None = None
         fault: Fault | None = None
-        method, at, began = request.method, self._clock.now(), self._clock.monotonic()
+        at, began = self._clock.now(), self._clock.monotonic()
         try:
             admitted = self._entrance.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply = admitted
             else:
-                path = self._path(request.path, method)
+                path = self._path(request)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
-                # Of a body that came with its head, `request.read` would make a tenth of the work.
-                content = request.content
-                raw = content.read_nowait() if content.is_eof() else await request.read()
-                call = self._call(admitted, raw, request, path)
+                came_whole = request.content.is_eof()
+                raw = _body(request) if came_whole else await request.read()
+                call = Call(admitted, raw, lambda: self._our_address(request), path.operation)
                 if self._faults.at_hand:
                     fault = await self._befall(call)
                 if fault is None or fault.processed:
@@ -86,8 +82,7 @@ class Frontdoor:
         if fault is not None:
             reply = fault.told_by(reply)
         request_id = self._ids.request_id()
-        is_head = method == hdrs.METH_HEAD
-        answer = render(reply, request_id, reject_status=self._reject_status, bodiless=is_head)
+        answer = render(reply, request_id, reject_status=self._reject_status)
         try:
             if fault is not None:
                 answer = await self._losses.befall(answer, fault)
@@ -102,18 +97,13 @@ class Frontdoor:
         # aiohttp's protocol asks a response for no more than an `Answer` has.
         return answer  # type: ignore[return-value]
 
-    def _path(self, name: str, method: str) -> Path:
-        path = self._operations.get(name)
+    def _path(self, request: web.Request) -> Path:
+        path = self._operations.get(request.path)
         if path is None:
             raise web.HTTPNotFound
-        if method != hdrs.METH_POST:
-            raise web.HTTPMethodNotAllowed(method, [hdrs.METH_POST])
+        if request.method != hdrs.METH_POST:
+            raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
-
-    def _call(self, client: Client, raw: bytes, request: web.Request, path: Path) -> Call:
-        if len(raw) > self._max_body_bytes:
-            raise web.HTTPRequestEntityTooLarge(self._max_body_bytes)
-        return Call(client, raw, lambda: self._our_address(request), path.operation)
 
     async def _befall(self, call: Call) -> Fault | None:
         """What befalls a call; one that is not processed tells by this what it was."""
@@ -158,6 +148,14 @@ def _entry(
         answer.body,
         duration_ms,
     )
+
+
+def _body(request: web.Request) -> bytes:
+    """A body that came with its head; `request.read` would take a tenth of the request's time."""
+    raw = request.content.read_nowait()
+    if len(raw) > request.client_max_size:
+        raise web.HTTPRequestEntityTooLarge(request.client_max_size)
+    return raw
 
 
 def _failure(request: web.Request, error: Exception) -> Reply:

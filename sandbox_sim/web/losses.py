@@ -77,7 +77,7 @@ class _Lost(Answer):
     def __init__(
         self, answer: Answer, lose: Callable[[asyncio.Transport], Awaitable[None]]
     ) -> None:
-        super().__init__(answer.status, "", answer.body, keep_alive=False, bodiless=True)
+        super().__init__(answer.status, "", answer.body, keep_alive=False)
         self._lose = lose
         self._transport: asyncio.Transport | None = None
 
