@@ -1,6 +1,6 @@
 """Where we are served, for the addresses that we tell. Source: D1."""
 
-from aiohttp import web
+from sandbox_sim.web.incoming import Incoming
 
 
 class OurAddress:
@@ -10,7 +10,7 @@ class OurAddress:
         self._public_url = public_url
         self._base_path = base_path
 
-    def __call__(self, request: web.Request) -> str:
+    def __call__(self, request: Incoming) -> str:
         """Without a slash at the end."""
         if self._public_url is not None:
             return self._public_url

@@ -5,12 +5,13 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import HttpVersion, HttpVersion11, hdrs, web
+from aiohttp import HttpVersion, HttpVersion11, hdrs
 from aiohttp.helpers import rfc822_formatted_time
 
 from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.domain.documents import compact
 from sandbox_sim.domain.journal import Entry
+from sandbox_sim.web.incoming import Incoming
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -33,7 +34,7 @@ class Answer:
         self.body = body
         self._written = False
 
-    async def prepare(self, request: web.BaseRequest) -> None:
+    async def prepare(self, request: Incoming) -> None:
         """Write head and body with the writer of the request."""
         if self._written:
             return

@@ -20,6 +20,7 @@ CONTROL_PREFIX = "/_sandbox"
 FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
 # What a path begins with that is ours, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
+MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 # Waits for the callbacks on the wire before the server stops, at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
@@ -37,6 +38,7 @@ def make_app(
     prefixes = dict.fromkeys(("", base_path))
     app[FRONTDOOR] = frontdoor
     app[DRAIN] = drain
+    app[MAX_BODY_BYTES] = max_body_bytes
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
     for face in faces:
         for method, path, handler in face.routes():

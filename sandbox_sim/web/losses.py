@@ -11,6 +11,7 @@ from aiohttp import web
 from sandbox_sim.domain.faults import LONGEST_S, Fault, Loss
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.answers import Answer
+from sandbox_sim.web.incoming import Incoming
 
 # Closing drops what is not sent yet and tells the client at once.
 _NO_LINGERING: Final = struct.pack("ii", 1, 0)
@@ -81,7 +82,7 @@ class _Lost(Answer):
         self._lose = lose
         self._transport: asyncio.Transport | None = None
 
-    async def prepare(self, request: web.BaseRequest) -> None:
+    async def prepare(self, request: Incoming) -> None:
         """Write nothing."""
         self._transport = request.transport
 

@@ -13,35 +13,20 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.domain.codes import Reply
-from sandbox_sim.web.answers import render
-from sandbox_sim.web.app import DRAIN, FRONTDOOR, OURS, is_goodbye
-from sandbox_sim.web.cork import Cork, CorkedTransport
+from sandbox_sim.web.answers import Answer, render
+from sandbox_sim.web.app import DRAIN, FRONTDOOR, MAX_BODY_BYTES, OURS, is_goodbye
+from sandbox_sim.web.connection import MAX_HEADER_BYTES, Connection
+from sandbox_sim.web.cork import Cork
+from sandbox_sim.web.frontdoor import Frontdoor
 
 log = logging.getLogger("sandbox_sim.requests")
 
 # How long callbacks on the wire, and then requests in hand, may take when the server stops.
 GRACE_S = 5.0
-MAX_HEADER_BYTES = 65_536
 
 
 class _Protocol(RequestHandler):
     """aiohttp's own answer to what it cannot read would be plain text."""
-
-    __slots__ = ("_cork",)
-
-    def __init__(self, cork: Cork, manager: web.Server, **options: Any) -> None:
-        super().__init__(manager, **options)
-        self._cork = cork
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Answers leave together."""
-        self._cork.connections += 1
-        super().connection_made(CorkedTransport(transport, self._cork))  # type: ignore[arg-type]
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """One fewer to hold up."""
-        self._cork.connections -= 1
-        super().connection_lost(exc)
 
     def handle_error(
         self,
@@ -67,14 +52,38 @@ class _Protocol(RequestHandler):
 
 
 class _Server(web.Server):
-    """A factory of protocols for connections."""
+    """A factory of connections; it knows those that aiohttp has not taken over."""
 
-    def __init__(self, handler: Any, **options: Any) -> None:
+    def __init__(
+        self, handler: Any, frontdoor: Frontdoor, max_body_bytes: int, **options: Any
+    ) -> None:
         super().__init__(handler, **options)
-        self._cork = Cork(self._loop)
+        self._frontdoor = frontdoor
+        self._max_body_bytes = max_body_bytes
+        self._opened: set[Connection] = set()
+        self._cork = Cork(self._loop, self._opened)
 
-    def __call__(self) -> RequestHandler:
-        return _Protocol(self._cork, self, loop=self._loop, **self._kwargs)
+    def __call__(self) -> Connection:  # type: ignore[override]
+        return Connection(
+            self._frontdoor,
+            self._opened,
+            self._cork,
+            self._loop,
+            self._successor,
+            self._max_body_bytes,
+        )
+
+    def pre_shutdown(self) -> None:
+        for connection in tuple(self._opened):
+            connection.close()
+        super().pre_shutdown()
+
+    async def shutdown(self, timeout: float | None = None) -> None:
+        ours = [connection.shutdown(timeout) for connection in self._opened]
+        await asyncio.gather(super().shutdown(timeout), *ours)
+
+    def _successor(self) -> _Protocol:
+        return _Protocol(self, loop=self._loop, **self._kwargs)
 
 
 class GatewayRunner(web.AppRunner):
@@ -94,11 +103,18 @@ class GatewayRunner(web.AppRunner):
         plain = await super()._make_server()
         ours, frontdoor, routed = self.app[OURS], self.app[FRONTDOOR], plain.request_handler
 
-        def handle(request: Any) -> Awaitable[web.StreamResponse]:
+        def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
+            # aiohttp's protocol asks a response for no more than an `Answer` has.
             chosen = routed if request.path.startswith(ours) else frontdoor.handle
             return chosen(request)
 
-        return _Server(handle, request_factory=plain.request_factory, **self._kwargs)
+        return _Server(
+            handle,
+            frontdoor,
+            self.app[MAX_BODY_BYTES],
+            request_factory=plain.request_factory,
+            **self._kwargs,
+        )
 
     async def cleanup(self) -> None:
         """Let callbacks on the wire arrive, stop accepting, finish what is in hand.

@@ -1,0 +1,38 @@
+"""What the front door asks of a request, whoever read it off the wire."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+from aiohttp import HttpVersion
+
+
+class Writer(Protocol):
+    """Where the answer to one request goes."""
+
+    async def write_eof(self, chunk: bytes = b"") -> None:
+        """Write the last of it, or all."""
+
+
+class Incoming(Protocol):
+    """A request; aiohttp's are such."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def version(self) -> HttpVersion: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def keep_alive(self) -> bool: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def transport(self) -> asyncio.Transport | None: ...
+    @property
+    def writer(self) -> Writer: ...
+
+    async def read(self) -> bytes:
+        """The body."""

@@ -1,0 +1,284 @@
+"""A connection answers as one that aiohttp serves alone, however requests come over it."""
+
+import asyncio
+import json
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, cast
+
+import pytest
+
+from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.web.connection import Connection
+from tests.adapters.stores.conftest import eventually
+from tests.conftest import Sandbox
+from tests.web.operations import OPERATIONS
+from tests.web.wire import request_bytes
+
+pytestmark = pytest.mark.decision("D5")
+
+PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
+PLAIN = request_bytes(body=PAYMENT)
+CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PAYMENT), PAYMENT)
+REQUESTS = {
+    "plain": PLAIN,
+    "plain_sms": request_bytes("/sms/balance", b'{"service_id": 55}'),
+    "bad_body": request_bytes(body=b"{"),
+    "no_body": request_bytes(length=False),
+    "stranger": request_bytes(body=PAYMENT, credentials=False),
+    "no_agent": request_bytes(body=PAYMENT, agent=False),
+    "chunked": request_bytes("/make_payment", CHUNKED, b"Transfer-Encoding: chunked", length=False),
+    "expecting": request_bytes("/make_payment", PAYMENT, b"Expect: 100-continue"),
+    "keep_alive": request_bytes("/make_payment", PAYMENT, b"Connection: keep-alive"),
+    "not_gzip": request_bytes("/make_payment", PAYMENT, b"Content-Encoding: gzip"),
+    "query": request_bytes("/make_payment?a=b", PAYMENT),
+    "absolute": request_bytes("http://127.0.0.1/make_payment", PAYMENT),
+    "get": request_bytes(method="GET"),
+    "unknown": request_bytes("/nobody", PAYMENT),
+    "ours": b"GET /_sandbox/livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "large": request_bytes(body=PAYMENT.ljust(70_000)),
+    "odd_case": PLAIN.replace(b"Content-Length", b"cOnTENT-lENGTH").replace(b": ", b":   \t"),
+    "blank_before": b"\r\n\r\n" + PLAIN,
+}
+# The server closes the connection after these.
+LAST = {
+    "closing": request_bytes("/make_payment", PAYMENT, b"Connection: close"),
+    "upgrade": request_bytes(
+        "/make_payment", PAYMENT, b"Connection: upgrade, close", b"Upgrade: h2c"
+    ),
+    "old": request_bytes("/make_payment", PAYMENT, version=b"HTTP/1.0"),
+    "not_http": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    "two_lengths": request_bytes("/make_payment", PAYMENT, b"Content-Length: 1"),
+    "both_lengths": request_bytes("/make_payment", CHUNKED, b"Transfer-Encoding: chunked"),
+    "longer_than_it_says": PLAIN + b"}",
+    "folded": request_bytes("/make_payment", PAYMENT, b"X-Folded: a", b" b"),
+    "bare_feeds": PLAIN.replace(b"\r\n", b"\n"),
+    "nul": request_bytes("/make_payment", PAYMENT, b"X-Odd: \x00"),
+    "space_in_name": request_bytes("/make_payment", PAYMENT, b"X Odd: 1"),
+    "much_head": request_bytes("/make_payment", PAYMENT, b"X-Much: " + b"x" * 70_000),
+}
+CLOSE = LAST["closing"]
+
+
+def port_of(sandbox: Sandbox) -> int:
+    return int(sandbox.runner.addresses[0][1])
+
+
+def connections(sandbox: Sandbox) -> set[Connection]:
+    """Those that aiohttp has not taken over."""
+    opened: set[Connection] = cast("Any", sandbox.runner.server)._opened
+    return opened
+
+
+class Peer(asyncio.Transport):
+    """The other end, in this process, so that a piece is a piece and nothing is lost in closing."""
+
+    def __init__(self, protocol: asyncio.BaseProtocol) -> None:
+        super().__init__({"sockname": ("127.0.0.1", 80)})
+        self.came, self._protocol, self._closing, self._reading = b"", protocol, False, True
+        protocol.connection_made(self)
+
+    async def send(self, pieces: Iterable[bytes]) -> bytes:
+        """All that comes back, but for what differs from answer to answer."""
+        waiting = deque(pieces)
+        async with asyncio.timeout(20):
+            while not self._closing:
+                if waiting and self._reading:
+                    cast("asyncio.Protocol", self._protocol).data_received(waiting.popleft())
+                await asyncio.sleep(0)
+        return re.sub(rb"(Date|X-Sandbox-Request-Id): [^\r]*", b"", self.came)
+
+    def write(self, data: Any) -> None:
+        self.came += data
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
+
+    def pause_reading(self) -> None:
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        self._reading = True
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+
+async def answers(sandbox: Sandbox, pieces: Iterable[bytes], *, by_aiohttp: bool = False) -> bytes:
+    """What comes back until the server closes; optionally where aiohttp serves from the start."""
+    server = cast("Any", sandbox.runner.server)
+    return await Peer(server._successor() if by_aiohttp else server()).send(pieces)
+
+
+def in_pieces(raw: bytes, size: int) -> Iterable[bytes]:
+    return (raw[at : at + size] for at in range(0, len(raw), size))
+
+
+@pytest.mark.parametrize("size", [10**6, 97, 11])
+@pytest.mark.parametrize("name", [*REQUESTS, *LAST])
+async def test_however_it_is_cut_it_is_answered_alike(
+    sandbox: Sandbox, name: str, size: int
+) -> None:
+    raw = LAST[name] if name in LAST else REQUESTS[name] + CLOSE
+    cut = [*in_pieces(raw, size)]
+
+    assert await answers(sandbox, cut) == await answers(sandbox, cut, by_aiohttp=True)
+
+
+@pytest.mark.parametrize("first", REQUESTS)
+async def test_whatever_comes_after_it_is_answered_alike(sandbox: Sandbox, first: str) -> None:
+    for second in [*REQUESTS, *LAST]:
+        both = REQUESTS[first] + (LAST.get(second) or REQUESTS[second] + CLOSE)
+        for pieces in ([both], [REQUESTS[first], both[len(REQUESTS[first]) :]]):
+            theirs = await answers(sandbox, pieces, by_aiohttp=True)
+            assert await answers(sandbox, pieces) == theirs, second
+
+
+async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    for size in (len(PLAIN), len(PLAIN), 50):
+        for piece in in_pieces(PLAIN, size):
+            writer.write(piece)
+            await asyncio.sleep(0)
+        await reader.readuntil(b'"202"}')
+    assert len(connections(sandbox)) == 1
+
+    writer.write(REQUESTS["ours"])
+    await reader.readuntil(b'{"status": "ok"}')
+    assert connections(sandbox) == set()
+    writer.write(PLAIN)
+    await reader.readuntil(b'"202"}')
+    assert connections(sandbox) == set()
+    writer.close()
+
+
+class TestHeldUp:
+    """While the store takes its time over a request."""
+
+    @pytest.fixture
+    async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+        """Set it, and the store goes on."""
+        go_on, run = asyncio.Event(), MemoryStore.run
+
+        async def slow(self: MemoryStore, work: Any) -> Any:
+            await go_on.wait()
+            return await run(self, work)
+
+        monkeypatch.setattr(MemoryStore, "run", slow)
+        return go_on
+
+    @pytest.fixture
+    async def client(
+        self, sandbox: Sandbox, go_on: asyncio.Event
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """One whose request is in hand."""
+        streams = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        streams[1].write(PLAIN)
+        await eventually(lambda: any(each._answering for each in connections(sandbox)))
+        yield streams
+        go_on.set()
+        streams[1].close()
+
+    async def test_requests_are_answered_one_after_another(
+        self, client: Any, go_on: asyncio.Event
+    ) -> None:
+        reader, writer = client
+        writer.write(REQUESTS["bad_body"])
+        await writer.drain()
+        writer.write(CLOSE)
+        await asyncio.sleep(0)
+
+        go_on.set()
+
+        came = await reader.read()
+        assert re.findall(rb"HTTP/1.1 (\d+)", came) == [b"202", b"400", b"202"]
+
+    async def test_no_more_is_read_than_one_can_hold(
+        self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
+    ) -> None:
+        reader, writer = client
+        (connection,) = connections(sandbox)
+        writer.write(PLAIN * 3_000 + CLOSE)
+        await eventually(lambda: connection.transport is not None and not _reads(connection))
+        assert len(connection._early) <= 262_144
+
+        go_on.set()
+
+        statuses = re.findall(rb"HTTP/1.1 (\d+)", await reader.read())
+        assert statuses == [b"202"] * 3_002
+
+    async def test_a_client_that_goes_away_leaves_its_request_to_be_done(
+        self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
+    ) -> None:
+        client[1].transport.abort()
+        await eventually(lambda: connections(sandbox) == set())
+
+        go_on.set()
+
+        assert (await sandbox.status()).data["status"] == "002"
+
+    async def test_a_server_that_stops_answers_what_it_has_in_hand(
+        self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
+    ) -> None:
+        idle = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        stopping = asyncio.create_task(sandbox.stop())
+        assert await idle[0].read() == b""
+        idle[1].close()
+
+        go_on.set()
+
+        assert (await client[0].read()).endswith(b'"202"}')
+        await stopping
+
+    async def test_a_server_that_stops_waits_only_so_long(
+        self, sandbox: Sandbox, client: Any
+    ) -> None:
+        (connection,) = connections(sandbox)
+
+        await connection.shutdown(timeout=0.01)
+
+        assert await client[0].read() == b""
+
+
+def _reads(connection: Connection) -> bool:
+    assert connection.transport is not None
+    return connection.transport.is_reading()
+
+
+async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    await eventually(lambda: len(connections(sandbox)) == 1)
+    (connection,) = connections(sandbox)
+    transport = cast("asyncio.Transport", connection.transport)
+    transport.set_write_buffer_limits(0)
+    connection.pause_writing()
+
+    writer.write(PLAIN)
+    await eventually(lambda: connection._early == PLAIN)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert connection._answering is None
+
+    connection.resume_writing()
+    assert b"202" in await reader.readline()
+    writer.close()
+
+
+async def test_a_fault_of_ours_ends_the_connection_and_no_other(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    with monkeypatch.context() as patched:
+        patched.setattr("sandbox_sim.web.frontdoor.render", lambda *_a, **_k: 1 / 0)
+        writer.write(PLAIN)
+        assert await reader.read() == b""
+    writer.close()
+
+    assert "ZeroDivisionError" in caplog.text
+    assert (await sandbox.collect()).code == "202"
