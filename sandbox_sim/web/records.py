@@ -54,7 +54,12 @@ class Search(Wait):
 class RecordListQuery(PageQuery):
     """What the lists take, beside a filter for each field."""
 
-    after: str | None = Field(None, description="the id after which the list goes on")
+    # NUL is refused because no database takes it.
+    after: str | None = Field(
+        None,
+        pattern=r"^[^\x00]*$",
+        description="the id after which the list goes on, without NUL",
+    )
 
 
 class ResetBody(Input):
