@@ -24,7 +24,6 @@ from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
-    Beginning,
     CallbackHost,
     CardNumber,
     HeaderName,
@@ -32,6 +31,7 @@ from sandbox_sim.config_values import (
     LocalNumber,
     Prefix,
     PublicUrl,
+    Rewrites,
     StoreName,
     host_in,
 )
@@ -193,7 +193,7 @@ class Settings(BaseModel):
         description="Where callbacks may go: host names, globs, addresses and ranges such as "
         "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
     )
-    callback_rewrites: dict[Beginning, Beginning] = Field(
+    callback_rewrites: Rewrites = Field(
         {},
         description="Callbacks to an address that begins so go to one that begins otherwise: "
         'such as "https://shop.example" = "http://localhost:5000". The longest beginning counts.',

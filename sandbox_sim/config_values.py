@@ -9,7 +9,7 @@ from pydantic import AfterValidator, SecretStr
 
 from sandbox_sim.adapters.stores.postgres_url import is_postgres
 from sandbox_sim.domain.callback_hosts import entry_of
-from sandbox_sim.domain.callback_routes import beginning_of
+from sandbox_sim.domain.callback_routes import beginning_of, rewrites_of
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.hosts import Host, pattern_of
 
@@ -74,6 +74,11 @@ def _beginning(value: str) -> str:
     return value
 
 
+def _rewrites(value: dict[str, str]) -> dict[str, str]:
+    rewrites_of(value)
+    return value
+
+
 def _header_name(value: str) -> str:
     if not _TOKEN.fullmatch(value):
         raise ValueError("must be the name of a header, such as X-Staging")
@@ -114,6 +119,7 @@ BasePath = Annotated[str, AfterValidator(_base_path)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
 AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
 Beginning = Annotated[str, AfterValidator(_beginning)]
+Rewrites = Annotated[dict[Beginning, Beginning], AfterValidator(_rewrites)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 CallbackHost = Annotated[str, AfterValidator(_callback_host)]

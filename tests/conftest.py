@@ -167,8 +167,8 @@ class Sandbox:
         return f"{self.url}/_sandbox/inbox/{name}"
 
     async def inbox(self, name: str = "orders") -> list[dict[str, Any]]:
-        """The deliveries in an inbox, oldest first."""
-        async with self.session.get(f"{self.inbox_url(name)}/messages") as response:
+        """The newest hundred deliveries in an inbox, oldest first."""
+        async with self.session.get(f"{self.inbox_url(name)}/messages?limit=100") as response:
             messages: list[dict[str, Any]] = (await response.json())["messages"]
             return messages[::-1]
 

@@ -123,7 +123,8 @@ def entry(request_id: str = "R1", **fields: Any) -> Entry:
 
 
 def delivery(body: str = "{}", **fields: Any) -> InboxMessage:
-    plain = InboxMessage(NOW, "POST", (("content-type", "application/json"),), body, "valid")
+    headers = (("content-type", "application/json"),)
+    plain = InboxMessage("D1", NOW, "POST", headers, body, "valid")
     return plain._replace(**fields)
 
 

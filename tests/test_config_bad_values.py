@@ -203,6 +203,25 @@ class TestBadValues:
 
         assert sentence.startswith(f"callback_headers.{name} (from flag): {words}")
 
+    @pytest.mark.parametrize(
+        "other",
+        [
+            *("HTTPS://Shop.Example/api", "https://shop.example:443/api"),
+            *("https://shop.example/api/", "HTTPS://shop.example:443/api//"),
+        ],
+    )
+    def test_one_address_is_rewritten_once(self, other: str) -> None:
+        rewrites = {
+            "https://shop.example": "http://localhost:1",
+            "https://shop.example/api": "http://localhost:2",
+            other: "http://localhost:3",
+        }
+
+        assert complaint(callback_rewrites=json.dumps(rewrites)) == (
+            f"callback_rewrites (from flag): https://shop.example/api and {other} "
+            "are the same address; keep one of them"
+        )
+
     @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
     @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])
     def test_a_time_that_no_clock_can_show_is_refused(self, name: str, text: str) -> None:

@@ -119,7 +119,7 @@ class Parts:
         records = Records(self.store, self.journal, self.watch)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
-            Control(self.store, self.clock, self.watch, self.clients, guard),
+            Control(self.store, self.clock, self.ids, records, self.clients, guard),
             ClockFace(self.clock, self.timekeeping, guard),
             LedgerFace(Ledger(self.store, self.clock, self.accounts), guard),
             RecordsFace(records, self.interventions, guard),

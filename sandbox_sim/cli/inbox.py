@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from sandbox_sim.cli.client import PATIENCE_S
-from sandbox_sim.cli.matching import Pairs, matched, matching
+from sandbox_sim.cli.matching import Pairs, matched, matching, where_option
 from sandbox_sim.cli.records import deleted
-from sandbox_sim.cli.searches import wait_body, wait_options
+from sandbox_sim.cli.searches import more, page_options, page_query, wait_body, wait_options
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
@@ -20,10 +20,14 @@ def inbox() -> None:
 
 @inbox.command()
 @click.argument("name")
+@where_option
+@page_options
 @asks
-def show(session: Session, name: str) -> None:
+def show(session: Session, name: str, limit: int, after: str | None, where: Pairs) -> None:
     """Show the deliveries in an inbox, newest first."""
-    session.tell(session.gateway.control("GET", "inbox", name, "messages"), _lines)
+    query = page_query(limit, after, *where)
+    answer = session.gateway.control("GET", "inbox", name, "messages", query=query)
+    session.tell(answer, _page)
 
 
 @inbox.command()
@@ -52,6 +56,11 @@ def wait(
 def clear(session: Session, name: str) -> None:
     """Empty an inbox."""
     session.tell(session.gateway.control("DELETE", "inbox", name), deleted)
+
+
+def _page(document: dict[str, Any]) -> Iterator[str]:
+    yield from _lines(document)
+    yield from more(document)
 
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:

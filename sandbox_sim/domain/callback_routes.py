@@ -36,6 +36,17 @@ def beginning_of(text: str) -> Beginning:
     return Beginning(*_lower(found[1], found[2]), found[3].rstrip("/"))
 
 
+def rewrites_of(table: Mapping[str, str]) -> tuple[tuple[Beginning, Beginning], ...]:
+    """The setting `callback_rewrites`, the longest path first, or `ValueError`."""
+    written: dict[Beginning, str] = {}
+    for key in table:
+        other = written.setdefault(beginning_of(key), key)
+        if other != key:
+            raise ValueError(f"{other} and {key} are the same address; keep one of them")
+    pairs = [(old, beginning_of(table[key])) for old, key in written.items()]
+    return tuple(sorted(pairs, key=_longest_first))
+
+
 @lru_cache(maxsize=1024)
 def receiver_of(url: str) -> str:
     """Who is called: scheme, host and port of a URL."""
@@ -54,9 +65,8 @@ class CallbackRoutes:
 
     @classmethod
     def of(cls, rewrites: Mapping[str, str], headers: Mapping[str, str]) -> "CallbackRoutes":
-        """The two tables as they stand in the configuration; `ValueError` for a bad address."""
-        pairs = [(beginning_of(old), beginning_of(new)) for old, new in rewrites.items()]
-        return cls(tuple(sorted(pairs, key=_longest_first)), headers)
+        """The two tables as they stand in the configuration, or `ValueError`."""
+        return cls(rewrites_of(rewrites), headers)
 
     def target(self, url: str) -> str:
         """The address that a callback for this URL goes to; what follows a beginning is kept."""

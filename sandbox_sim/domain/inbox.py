@@ -18,6 +18,7 @@ Signature = Literal["valid", "invalid", "missing"]
 class InboxMessage(NamedTuple):
     """One delivery as it arrived; `body` as text, header names in lower case."""
 
+    id: str
     at: datetime
     method: str
     headers: tuple[tuple[str, str], ...]
@@ -25,9 +26,13 @@ class InboxMessage(NamedTuple):
     signature: Signature
 
 
+SHOWN_FIELDS: Final = ("id", "at", "method", "headers", "body", "json", "signature")
+
+
 def shown(message: InboxMessage) -> dict[str, object]:
     """A delivery as the control API shows it; `json` is its body where that is JSON."""
     return {
+        "id": message.id,
         "at": iso(message.at),
         "method": message.method,
         "headers": dict(message.headers),

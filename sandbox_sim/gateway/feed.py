@@ -1,7 +1,7 @@
 """The live feed: what happened goes to whoever listens, and is kept for those who come back.
 
 Whoever tells the feed never waits for a reader. Each reader has a queue of its own, and one that
-does not keep up is hung up on: it comes back, says what it heard last, and hears the rest.
+does not read is hung up on: it comes back, says what it heard last, and hears the rest.
 """
 
 import asyncio
@@ -14,9 +14,11 @@ from typing import Final
 from sandbox_sim.domain.events import Event, EventType, Told, Wanted
 from sandbox_sim.gateway.ports import Clock, Relay
 
-# How many events are kept for those who come back, and how many may wait for one reader.
+# How many events are kept for those who come back.
 KEPT_EVENTS: Final = 10_000
+# Whoever lets so many wait, and takes none for so many seconds of real time, does not read.
 MOST_WAITING: Final = 5_000
+PATIENCE_S: Final = 5.0
 # How many a reader takes at once; then others have their turn.
 _AT_ONCE: Final = 200
 
@@ -40,15 +42,19 @@ class Reader:
         self._clock = clock
         self._wanted = wanted
         self._queue = deque(told for told in missed if wanted.admits(told.event))
-        self._most_waiting = len(self._queue) + most_waiting
+        self._most_waiting = most_waiting
         self._hang_up = hang_up
         self._wake = asyncio.Event()
         self._over = False
+        # Since when it has been at what it took last; None while it is here for more.
+        self._busy_since: float | None = clock.monotonic()
 
     @property
-    def is_behind(self) -> bool:
-        """Whether it did not keep up; what came at one go is not held against it."""
-        return len(self._queue) >= self._most_waiting
+    def is_stuck(self) -> bool:
+        """Whether it does not read; that much came before it had its turn is no fault of it."""
+        if len(self._queue) < self._most_waiting or self._busy_since is None:
+            return False
+        return self._clock.monotonic() - self._busy_since >= PATIENCE_S
 
     def tell(self, told: Told) -> None:
         """Let it hear of this, if it wants to; never waits."""
@@ -58,12 +64,14 @@ class Reader:
 
     async def take(self, timeout_s: float) -> Sequence[Told] | None:
         """The next events; none after so much real time, and None when it is over."""
+        self._busy_since = None
         until = self._clock.monotonic() + timeout_s
         while not (self._queue or self._over) and (left := until - self._clock.monotonic()) > 0:
             self._wake.clear()
             await self._clock.wait_at_most(self._wake, left)
         if self._over:
             return None
+        self._busy_since = self._clock.monotonic()
         return [self._queue.popleft() for _ in range(min(len(self._queue), _AT_ONCE))]
 
     def end(self) -> None:
@@ -111,7 +119,7 @@ class Feed:
         self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
-        for reader in [each for each in self._readers if each.is_behind]:
+        for reader in [each for each in self._readers if each.is_stuck]:
             log.warning("a reader of the events did not keep up and was hung up on")
             self._readers.discard(reader)
             reader.end()

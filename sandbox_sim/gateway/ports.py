@@ -263,8 +263,8 @@ class Unit(Protocol):
         """A delivery came in."""
         ...
 
-    async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
-        """What lies in an inbox, newest first."""
+    async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
+        """A stretch of what lies in an inbox, which is of no service, newest first."""
         ...
 
     async def clear_inbox(self, name: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain import callbacks, journal, sms, transactions
+from sandbox_sim.domain import callbacks, inbox, journal, sms, transactions
 from sandbox_sim.domain.listing import Listing, matches
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Store, Unit
@@ -56,6 +56,16 @@ MESSAGES: Final = Kind(
 REQUESTS: Final = Kind(
     lambda unit, listing: unit.list_entries(listing), journal.shown, "id", journal.SHOWN_FIELDS
 )
+
+
+def inbox_of(name: str) -> Kind:
+    """What lies in an inbox."""
+    return Kind(
+        lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
+        inbox.shown,
+        "id",
+        inbox.SHOWN_FIELDS,
+    )
 
 
 class Found(NamedTuple):

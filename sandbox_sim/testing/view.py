@@ -57,7 +57,7 @@ class View:
 
     async def inbox(self, name: str) -> Records[Delivery]:
         """What came to an inbox."""
-        found = await self.read(lambda unit: unit.inbox_messages(name))
+        found = await self.read(lambda unit: unit.inbox_messages(name, _OF_ALL))
         return Records(Delivery, [*map(Delivery.of, reversed(found))], await self._outlook())
 
     async def callback(self, timeout_s: float, wanted: Mapping[str, object]) -> Callback:

@@ -8,11 +8,11 @@ from aiohttp import web
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.clients import Client
-from sandbox_sim.domain.inbox import InboxMessage, check_signature, shown
-from sandbox_sim.domain.listing import matches
-from sandbox_sim.gateway.ports import Clock, Store, Unit
-from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.domain.inbox import InboxMessage, check_signature
+from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
+from sandbox_sim.gateway.records import Records, inbox_of
 from sandbox_sim.web.control_api import Guard, Routes, Wait, body_of, too_late
+from sandbox_sim.web.records import page_of
 
 # A name that no path can spell, and more room than a request takes.
 _NO_INBOX: Final = ""
@@ -26,13 +26,15 @@ class Control:
         self,
         store: Store,
         clock: Clock,
-        watch: Watch,
+        ids: Ids,
+        records: Records,
         clients: Mapping[str, Client],
         guard: Guard,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._watch = watch
+        self._ids = ids
+        self._records = records
         self._guard = guard
         self._secret_keys = [client.secret_key for client in clients.values()]
 
@@ -57,7 +59,7 @@ class Control:
 
         A disk that is full can still be read.
         """
-        probe = InboxMessage(self._clock.now(), "", (), _ROOM, "missing")
+        probe = InboxMessage("", self._clock.now(), "", (), _ROOM, "missing")
 
         async def write_and_take_back(unit: Unit) -> None:
             await unit.add_inbox_message(_NO_INBOX, probe)
@@ -74,6 +76,7 @@ class Control:
         """Take a callback, as a merchant's receiver would."""
         body = await request.read()
         message = InboxMessage(
+            id=self._ids.message_id(),
             at=self._clock.now(),
             method=request.method,
             headers=tuple((name.lower(), value) for name, value in request.headers.items()),
@@ -87,31 +90,21 @@ class Control:
         return web.json_response({"status": "received"})
 
     async def inbox_messages(self, request: web.Request) -> web.Response:
-        """What lies in an inbox, newest first."""
-        return web.json_response({"messages": await self._messages(request.match_info["name"])})
+        """What lies in an inbox, newest first; `next` is what to send as `after` for the rest."""
+        kind = inbox_of(request.match_info["name"])
+        return web.json_response(await page_of(self._records, kind, "messages", request))
 
     async def wait(self, request: web.Request) -> web.Response:
         """Those that match, newest first, as soon as there are `count`; HTTP 408 if they stay out.
 
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """
-        name, asked = request.match_info["name"], await body_of(request, Wait, optional=True)
-
-        async def matching() -> list[dict[str, object]]:
-            return [each for each in await self._messages(name) if matches(each, asked.match)]
-
-        async def look() -> list[dict[str, object]] | None:
-            found = await matching()
-            return found[: asked.count] if len(found) >= asked.count else None
-
-        found = await self._watch.until(look, asked.timeout_s)
+        kind = inbox_of(request.match_info["name"])
+        asked = await body_of(request, Wait, optional=True)
+        found = await self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
         if found is None:
-            return too_late(asked, len(await matching()))
+            return too_late(asked, await self._records.count(kind, asked.match))
         return web.json_response({"messages": found})
-
-    async def _messages(self, name: str) -> list[dict[str, object]]:
-        messages = await self._store.run(lambda unit: unit.inbox_messages(name))
-        return [shown(message) for message in messages]
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""

@@ -68,7 +68,7 @@ class EventsFace:
         self._feed.close()
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Events as they come, until the reader goes, does not keep up, or the server stops."""
+        """Events as they come, until the reader goes, does not read, or the server stops."""
         asked = query_of(request, EventsQuery)
         wanted = Wanted(asked.service_id, asked.types)
         after = request.headers.get("Last-Event-ID") or asked.after

@@ -54,7 +54,12 @@ class Search(Wait):
 class RecordListQuery(PageQuery):
     """What the lists take, beside a filter for each field."""
 
-    after: str | None = Field(None, description="the id after which the list goes on")
+    # NUL is refused because no database takes it.
+    after: str | None = Field(
+        None,
+        pattern=r"^[^\x00]*$",
+        description="the id after which the list goes on, without NUL",
+    )
 
 
 class ResetBody(Input):
@@ -114,13 +119,9 @@ class RecordsFace:
     async def list(self, plural: str, request: web.Request) -> web.Response:
         """Newest first; `next` is what to send as `after` for those that follow."""
         kind = KINDS[plural]
-        asked = query_of(request, RecordListQuery, beside=kind.fields)
-        given = {name: text for name, text in request.query.items() if name in kind.fields}
-        match = {name: _value(name, text) for name, text in given.items()}
-        found = await self._records.find(kind, match, asked.page_size, asked.after)
-        shown: dict[str, object] = {plural: found.records, "next": found.next}
+        shown = await page_of(self._records, kind, plural, request)
         if kind is REQUESTS:
-            service_id = match.get("service_id")
+            service_id = _filters(request, kind).get("service_id")
             of_one = service_id if isinstance(service_id, int) else None
             shown["dropped"] = await self._records.dropped_requests(of_one)
         return web.json_response(shown)
@@ -194,6 +195,20 @@ class RecordsFace:
         if callback is None:
             return _no_such("callbacks", name)
         return web.json_response(callbacks.shown(callback), status=202)
+
+
+async def page_of(
+    records: Records, kind: Kind, plural: str, request: web.Request
+) -> dict[str, object]:
+    """The page of a list that a query asks for; any field of the records is a filter."""
+    asked = query_of(request, RecordListQuery, beside=kind.fields)
+    found = await records.find(kind, _filters(request, kind), asked.page_size, asked.after)
+    return {plural: found.records, "next": found.next}
+
+
+def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
+    given = request.query.items()
+    return {name: _value(name, text) for name, text in given if name in kind.fields}
 
 
 async def _search(request: web.Request, kind: Kind) -> Search:

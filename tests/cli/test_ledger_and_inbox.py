@@ -83,6 +83,19 @@ class TestInbox:
 
         assert result.stdout == await control(sandbox, "inbox/orders/messages") + "\n"
 
+    async def test_pages_and_filters(self, sandbox: Sandbox) -> None:
+        for method in ("GET", "POST", "POST"):
+            await sandbox.session.request(method, sandbox.inbox_url("orders"))
+
+        first = await printed(sandbox, "inbox", "show", "orders", "--limit", 2)
+        after = first[-1].removeprefix("more: ").split()
+        second = await printed(sandbox, "inbox", "show", "orders", *after)
+        posts = await as_json(sandbox, "inbox", "show", "orders", "--where", "method=POST")
+
+        assert [columns(line)[1] for line in first[1:-1]] == ["POST", "POST"]
+        assert [columns(line)[1] for line in second[1:]] == ["GET"]
+        assert len(posts["messages"]) == 2
+
     async def test_wait_looks_inside_the_body(self, sandbox: Sandbox) -> None:
         words = ("inbox", "wait", "orders", "--match", "json.trans_ref=T1", "--timeout", 15)
         waiting = asyncio.create_task(on(sandbox, *words))

@@ -48,6 +48,15 @@ class TestRewrites:
         assert routes.target("https://shop.example/hook") == "http://localhost/hook"
 
     @pytest.mark.parametrize(
+        "other", ["http://shop.example", "https://shop.example:80", "https://shop.example/A"]
+    )
+    def test_what_is_another_address_has_its_own(self, other: str) -> None:
+        routes = CallbackRoutes.of({"https://shop.example/a": LOCAL, other: "http://b.test"}, {})
+
+        assert routes.target("https://shop.example/a") == LOCAL
+        assert routes.target(other) == "http://b.test"
+
+    @pytest.mark.parametrize(
         ("path", "found"),
         [
             *(

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.events import Event, EventType, Told, Wanted
-from sandbox_sim.gateway.feed import Feed, Reader
+from sandbox_sim.gateway.feed import PATIENCE_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
 ALL = Wanted()
@@ -18,9 +18,23 @@ def event(text: str = "", service_id: int | None = 55) -> Event:
     return Event(EventType.SMS, service_id, lambda: text)
 
 
+class Passed(VirtualClock):
+    """A clock whose real time is what the test says."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
 @pytest.fixture
-def feed() -> Feed:
-    return Feed(VirtualClock(), "run", kept=KEPT, most_waiting=MOST_WAITING)
+def passed() -> Passed:
+    return Passed()
+
+
+@pytest.fixture
+def feed(passed: Passed) -> Feed:
+    return Feed(passed, "run", kept=KEPT, most_waiting=MOST_WAITING)
 
 
 class Listeners(ExitStack):
@@ -121,9 +135,14 @@ class TestComingBack:
         assert [len(await heard(reader)) for _ in range(4)] == [200, 200, 50, 0]
 
 
-class TestWhoDoesNotKeepUp:
-    async def test_is_hung_up_on_while_others_go_on(self, feed: Feed, listeners: Listeners) -> None:
+class TestWhoDoesNotRead:
+    """Much waits for it, and it has taken none for long; one of the two is no fault."""
+
+    async def test_is_hung_up_on_while_others_go_on(
+        self, feed: Feed, listeners: Listeners, passed: Passed
+    ) -> None:
         slow, fast = listeners.add("slow"), listeners.add("fast")
+        passed.seconds = PATIENCE_S
         for number in range(1, MOST_WAITING + 2):
             assert listeners.hung_up == []
             feed.publish([event()])
@@ -134,15 +153,36 @@ class TestWhoDoesNotKeepUp:
         feed.publish([event()])
         assert await ids(fast) == [f"run-{MOST_WAITING + 2}"]
 
-    async def test_is_not_who_was_told_much_at_one_go(
-        self, feed: Feed, listeners: Listeners
+    async def test_is_not_who_only_waits_for_its_turn(
+        self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         reader = listeners.add()
+        turn = asyncio.create_task(reader.take(timeout_s=PATIENCE_S))
+        await asyncio.sleep(0)
 
-        feed.publish([event() for _ in range(2 * MOST_WAITING)])
+        passed.seconds = PATIENCE_S / 2
+        for _ in range(3 * MOST_WAITING):
+            feed.publish([event()])
+            passed.seconds += PATIENCE_S
 
-        assert len(await heard(reader)) == 2 * MOST_WAITING
-        feed.publish([event()])
+        told = await turn
+        assert told is not None
+        assert [each.id for each in told] == [f"run-{n + 1}" for n in range(3 * MOST_WAITING)]
+        assert listeners.hung_up == []
+
+    async def test_is_not_who_takes_little_by_little(
+        self, feed: Feed, listeners: Listeners, passed: Passed
+    ) -> None:
+        reader = listeners.add()
+        heard_of = 0
+        for _ in range(4):
+            feed.publish([event() for _ in range(300)])
+            heard_of += len(await heard(reader))
+            passed.seconds += 0.9 * PATIENCE_S
+
+        while some := await ids(reader):
+            heard_of += len(some)
+        assert heard_of == 4 * 300
         assert listeners.hung_up == []
 
     async def test_is_not_who_has_much_to_catch_up_with(
@@ -152,14 +192,16 @@ class TestWhoDoesNotKeepUp:
         reader = listeners.add(after="run-0")
 
         feed.publish([event()])
+        feed.publish([event()])
 
-        assert len(await heard(reader)) == KEPT + 1
+        assert len(await heard(reader)) == KEPT + 2
         assert listeners.hung_up == []
 
     async def test_is_not_who_does_not_want_to_hear_it(
-        self, feed: Feed, listeners: Listeners
+        self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         reader = listeners.add(wanted=Wanted(service_id=56))
+        passed.seconds = PATIENCE_S
         for _ in range(2 * MOST_WAITING):
             feed.publish([event(service_id=55)])
         feed.publish([event(service_id=56)])

@@ -8,12 +8,14 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from sandbox_sim.gateway import feed as gateway_feed
 from sandbox_sim.web import events as web_events
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.events import PATH, Heard, fields, listening
 
 UNTIL_PAID = 7
+CUSTOMERS = [f"233244{number:06}" for number in range(1000)]
 
 
 async def pay(sandbox: Sandbox, **fields: object) -> None:
@@ -21,6 +23,10 @@ async def pay(sandbox: Sandbox, **fields: object) -> None:
     await sandbox.collect(**fields)
     await sandbox.gateway.jobs.settle()
     await sandbox.advance(seconds=1)
+
+
+def customers(heard: list[Heard]) -> list[str]:
+    return [each.data["customer_number"] for each in heard]
 
 
 async def shown(sandbox: Sandbox, path: str) -> object:
@@ -251,9 +257,9 @@ async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.S
 
 
 async def send_many(sandbox: Sandbox) -> None:
-    """A thousand messages, which are as many events."""
+    """A thousand messages, which are as many events, and as many again once they settle."""
     await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": 1000})
-    assert (await sandbox.bulk(*(f"0244{number:06}" for number in range(1000)))).code == "370"
+    assert (await sandbox.bulk(*CUSTOMERS)).code == "370"
 
 
 def unsent(sandbox: Sandbox) -> bool:
@@ -261,6 +267,38 @@ def unsent(sandbox: Sandbox) -> bool:
     assert sandbox.runner.server is not None
     transports = (connection.transport for connection in sandbox.runner.server.connections)
     return any(each is not None and each.get_write_buffer_size() for each in transports)
+
+
+class TestWhoReads:
+    async def test_hears_all_of_what_happens_before_its_turn_comes(self, sandbox: Sandbox) -> None:
+        """All that an advance brings, and what is done right after it."""
+        for _ in range(6):
+            await send_many(sandbox)
+
+        async with listening(sandbox, "?types=sms,clock") as feed:
+            hearing = asyncio.create_task(feed.take(6002))
+            await sandbox.advance(seconds=1)
+            await sandbox.advance(seconds=1)
+            heard = await hearing
+
+        assert types(heard) == ["sms"] * 6000 + ["clock"] * 2
+        assert customers(heard[:6000]) == CUSTOMERS * 6
+
+    async def test_hears_all_of_one_burst_after_another(self, sandbox: Sandbox) -> None:
+        """Each is more than may wait, and comes while it still reads of the one before."""
+        async with listening(sandbox, "?types=sms") as feed:
+            hearing = asyncio.create_task(feed.take(24_000))
+            for _ in range(2):
+                for _ in range(6):
+                    await send_many(sandbox)
+                await sandbox.advance(seconds=1)
+            heard = await hearing
+
+        assert [each.data["status"] for each in heard] == [
+            *["ACKNOWLEDGED"] * 6000,
+            *["SENT" if each[-1] != "9" else "REFUNDED" for each in CUSTOMERS * 6],
+        ] * 2
+        assert customers(heard) == CUSTOMERS * 24
 
 
 class TestNobodyWaits:
@@ -272,9 +310,13 @@ class TestNobodyWaits:
         assert [each for each in caplog.records if each.levelno > logging.WARNING] == []
 
     async def test_who_does_not_read_is_hung_up_on_and_may_come_back(
-        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+        self,
+        sandbox: Sandbox,
+        server: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """The others go on hearing, the writers go on writing."""
+        monkeypatch.setattr(gateway_feed, "PATIENCE_S", 0)
         lazy, said = await not_reading(sandbox)
 
         async with listening(sandbox, "?types=sms") as keen:

@@ -98,6 +98,65 @@ async def test_the_newest_message_comes_first(sandbox: Sandbox) -> None:
     assert [message["json"] for message in await messages(sandbox)] == [2, 1, 0]
 
 
+class TestPages:
+    """Those of the other lists."""
+
+    async def test_one_after_another(self, sandbox: Sandbox) -> None:
+        for number in range(5):
+            await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"%d" % number)
+            await ask(sandbox, "POST", "/_sandbox/inbox/refunds", b"%d" % number)
+
+        pages, query = [], "?limit=2"
+        while query:
+            page = await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages{query}")
+            pages.append([message["json"] for message in page.body["messages"]])
+            query = f"?limit=2&after={page.body['next']}" if page.body["next"] else ""
+
+        assert pages == [[4, 3], [2, 1], [0]]
+
+    @pytest.mark.parametrize(("query", "count"), [("", 20), ("?limit=1000", 100)])
+    async def test_of_twenty_and_of_a_hundred_at_most(
+        self, sandbox: Sandbox, query: str, count: int
+    ) -> None:
+        for _ in range(101):
+            await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
+
+        page = (await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages{query}")).body
+
+        assert len(page["messages"]) == count
+        assert page["next"] == page["messages"][-1]["id"]
+
+    async def test_every_message_has_an_id_of_its_own(self, sandbox: Sandbox) -> None:
+        for _ in range(3):
+            await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
+
+        assert len({message["id"] for message in await messages(sandbox)}) == 3
+
+    async def test_any_field_is_a_filter(self, sandbox: Sandbox) -> None:
+        for method in ("POST", "PUT", "POST"):
+            await ask(sandbox, method, "/_sandbox/inbox/orders", BODY)
+
+        query = "?method=POST&signature=missing"
+        page = (await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages{query}")).body
+
+        assert [message["method"] for message in page["messages"]] == ["POST", "POST"]
+
+    @pytest.mark.parametrize(
+        ("query", "named"),
+        [
+            ("limit=0", "limit must be an integer above 0"),
+            ("limit=many", "limit must be an integer above 0"),
+            ("after=a&after=b", "after must be given once"),
+            ("page=2", "'page' is unknown: leave it out (there are limit, after, id, at, method"),
+            ("service_id=55", "'service_id' is unknown"),
+        ],
+    )
+    async def test_a_bad_query_is_named(self, sandbox: Sandbox, query: str, named: str) -> None:
+        answer = await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages?{query}")
+
+        assert_error(answer, 400, named)
+
+
 async def test_inboxes_are_apart(sandbox: Sandbox) -> None:
     await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
 
@@ -247,6 +306,14 @@ class TestWaiting:
 
         (message,) = (await waiting).body["messages"]
         assert message["json"]["trans_ref"] == "T1"
+
+    async def test_an_inbox_is_of_no_service(self, sandbox: Sandbox) -> None:
+        await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
+        body = b'{"match": {"service_id": 55}, "timeout_s": 0}'
+
+        answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body)
+
+        assert_error(answer, 408, "0 of 1 came within 0 s")
 
     async def test_one_that_stays_out_is_a_timeout(self, sandbox: Sandbox) -> None:
         answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 0}')

@@ -234,6 +234,10 @@ class TestWhatIsWrong:
             ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
             ("callbacks?color=red", "there are limit, after, id, service_id"),
             ("transactions?limit=0", "limit"),
+            (
+                "requests?after=%00",
+                "after must be the id after which the list goes on, without NUL",
+            ),
             ("sms?status=SENT&status=FAILED", "status"),
             ("transactions/x/T1", "service_id"),
         ],

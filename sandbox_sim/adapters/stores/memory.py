@@ -248,8 +248,9 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         self._append(self._inboxes[name], message, KEPT_INBOX_MESSAGES)
 
-    async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
-        return list(reversed(self._inboxes[name])) if name in self._inboxes else []
+    async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
+        lists = [reversed(self._inboxes[name])] if name in self._inboxes else []
+        return stretch(lists, listing, attrgetter("id"), attrgetter("at"))
 
     async def clear_inbox(self, name: str) -> int:
         inbox = self._inboxes.pop(name, None)

@@ -33,6 +33,7 @@ JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
+INBOX_MESSAGE: Final = ("id", "at", "document")
 RULE: Final = ("service_id", *Rule._fields)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -237,12 +238,14 @@ def _clean(text: str) -> str:
 
 
 def from_inbox_message(message: InboxMessage) -> Row:
-    """Its time, and the rest as JSON: it may hold any character, and no text column takes NUL."""
-    return micros(message.at), json.dumps(message[1:])
+    """In the order of `INBOX_MESSAGE`; a document, for no text column takes any character."""
+    message_id, at, *rest = message
+    return message_id, micros(at), json.dumps(rest)
 
 
 def to_inbox_message(row: Row) -> InboxMessage:
-    """From such a row."""
-    at, document = row
+    """From the columns of `INBOX_MESSAGE`."""
+    message_id, at, document = row
     method, headers, body, signature = json.loads(document)
-    return InboxMessage(moment(at), method, tuple(map(tuple, headers)), body, signature)
+    told = tuple(map(tuple, headers)), body, signature
+    return InboxMessage(message_id, moment(at), method, *told)

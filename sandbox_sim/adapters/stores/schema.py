@@ -123,6 +123,7 @@ CREATE INDEX messages_by_batch ON messages (batch_id) WHERE batch_id IS NOT NULL
 CREATE TABLE inbox (
     number {serial},
     name TEXT NOT NULL,
+    id TEXT NOT NULL,
     at BIGINT NOT NULL,
     document TEXT NOT NULL
 );

@@ -75,6 +75,7 @@ _MESSAGES = select(
     "messages",
     "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
 )
+_ADD_INBOX_MESSAGE = insert("inbox", ("name", *rows.INBOX_MESSAGE))
 _INBOX_OVERFLOW = (
     "DELETE FROM inbox WHERE name = ? AND number <= "
     "(SELECT number FROM inbox WHERE name = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
@@ -305,16 +306,11 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
         return (row[0] or 0) if row else 0
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        await self._rows(
-            "INSERT INTO inbox (name, at, document) VALUES (?, ?, ?)",
-            *(name, *rows.from_inbox_message(message)),
-        )
+        await self._rows(_ADD_INBOX_MESSAGE, name, *rows.from_inbox_message(message))
         await self._rows(_INBOX_OVERFLOW, name, name, KEPT_INBOX_MESSAGES)
 
-    async def inbox_messages(self, name: str) -> Sequence[InboxMessage]:
-        found = await self._rows(
-            "SELECT at, document FROM inbox WHERE name = ? ORDER BY number DESC", name
-        )
+    async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
+        found = await self._listed("inbox", rows.INBOX_MESSAGE, "id", listing, "name = ?", name)
         return [rows.to_inbox_message(row) for row in found]
 
     async def clear_inbox(self, name: str) -> int:

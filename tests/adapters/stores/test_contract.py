@@ -12,6 +12,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Answer, Delivery, Schedule
 from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.ledger import Account, Balance, LedgerQuery
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import SmsStatus
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
@@ -70,7 +71,7 @@ async def everything(unit: Unit) -> list[Any]:
         await unit.callback(SERVICE, "C1"),
         await unit.balance(SERVICE, Account.SMS),
         list(await unit.messages(SERVICE, "M1")),
-        list(await unit.inbox_messages("orders")),
+        list(await unit.inbox_messages("orders", Listing())),
     ]
 
 
@@ -98,7 +99,7 @@ NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("audit", lambda unit: unit.audit(None), []),
     ("audit of a service", lambda unit: unit.audit(SERVICE), []),
     ("messages", lambda unit: unit.messages(SERVICE, "M1"), []),
-    ("inbox", lambda unit: unit.inbox_messages("orders"), []),
+    ("inbox", lambda unit: unit.inbox_messages("orders", Listing()), []),
     ("clear_inbox", lambda unit: unit.clear_inbox("orders"), 0),
 ]
 
@@ -285,6 +286,30 @@ class TestInboxes:
         assert await bodies(store, "orders") == ["2", "1"]
         assert await bodies(store, "refunds") == ["3"]
 
+    @pytest.mark.parametrize(
+        ("going_on", "limit", "expected"),
+        [
+            (None, 10, ["D3", "D2", "D1", "D0"]),
+            (None, 2, ["D3", "D2"]),
+            ("D2", 1, ["D1"]),
+            ("D0", 10, []),
+            ("D9", 10, []),
+        ],
+    )
+    async def test_a_stretch_from_any_message_on(
+        self, store: Store, going_on: str | None, limit: int, expected: list[str]
+    ) -> None:
+        for number in range(4):
+            came = delivery(id=f"D{number}")
+            await store.run(methodcaller("add_inbox_message", "orders", came))
+            other = delivery(id=f"other {number}")
+            await store.run(methodcaller("add_inbox_message", "refunds", other))
+
+        listing = Listing(None, going_on, limit)
+        found = await store.run(lambda unit: unit.inbox_messages("orders", listing))
+
+        assert [each.id for each in found] == expected
+
     async def test_clearing_one_tells_how_many_it_had(self, store: Store) -> None:
         await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
         await store.run(lambda unit: unit.add_inbox_message("refunds", delivery()))
@@ -310,4 +335,6 @@ class TestClock:
 
 
 async def bodies(store: Store, name: str) -> list[str]:
-    return [found.body for found in await store.run(lambda unit: unit.inbox_messages(name))]
+    return [
+        found.body for found in await store.run(lambda unit: unit.inbox_messages(name, Listing()))
+    ]

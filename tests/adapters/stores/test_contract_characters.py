@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import Store, StoreError, Unit
 from tests.records import SERVICE, callback, checkout, delivery, job, message, posting, transaction
@@ -50,7 +51,8 @@ async def written_and_read(unit: Unit, text: str) -> list[bool]:
         list(await unit.messages(SERVICE, text)) == [sent],
         await unit.checkout(text) == page,
         (await unit.postings(SERVICE))[-1].subject == text,
-        list(await unit.inbox_messages(text)) == [delivery(text, headers=((text, text),))],
+        list(await unit.inbox_messages(text, Listing()))
+        == [delivery(text, headers=((text, text),))],
         claimed.subject == text,
         await unit.history(HistoryQuery(SERVICE, batch_id=text)) == ([], 0),
     ]
@@ -67,7 +69,7 @@ READS: dict[str, Callable[[Unit, str], Awaitable[object]]] = {
     "checkout": lambda unit, text: unit.checkout(text),
     "callback": lambda unit, text: unit.callback(SERVICE, text),
     "messages": lambda unit, text: unit.messages(SERVICE, text),
-    "inbox": lambda unit, text: unit.inbox_messages(text),
+    "inbox": lambda unit, text: unit.inbox_messages(text, Listing()),
     "history": lambda unit, text: unit.history(HistoryQuery(SERVICE, batch_id=text)),
 }
 

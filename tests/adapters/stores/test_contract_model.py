@@ -15,6 +15,7 @@ from sandbox_sim.domain.callbacks import Callback, Delivery
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, LedgerQuery, Posting
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message, SmsStatus
 from sandbox_sim.domain.snapshots import moved_on
 from sandbox_sim.domain.transactions import Status, Transaction
@@ -87,7 +88,7 @@ async def seen(unit: Unit, model: Model, now: datetime) -> dict[str, Any]:
         "ledger": [line.posting for line in await unit.ledger_page(LedgerQuery(limit=1000))],
         "audit": set(await unit.audit(None)),
         "history": [list((await unit.history(HistoryQuery(s, limit=1000)))[0]) for s in SERVICES],
-        "inbox": list(await unit.inbox_messages("orders")),
+        "inbox": list(await unit.inbox_messages("orders", Listing())),
     }
 
 

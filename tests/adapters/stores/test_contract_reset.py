@@ -68,7 +68,7 @@ async def test_one_service_is_forgotten_and_the_other_as_it_was(store: Store) ->
     await store.run(lambda unit: unit.reset(SERVICE))
 
     assert await store.run(left) == {SERVICE: [False] * 9, OTHER: [True] * 9}
-    assert len(await store.run(lambda unit: unit.inbox_messages("orders"))) == 1
+    assert len(await store.run(lambda unit: unit.inbox_messages("orders", Listing()))) == 1
     (due,) = await store.run(lambda unit: unit.claim_due(NOW, 10))
     assert due.service_id == OTHER
 
@@ -79,7 +79,7 @@ async def test_all_is_forgotten_inboxes_too(store: Store) -> None:
     await store.run(lambda unit: unit.reset(None))
 
     assert await store.run(left) == {SERVICE: [False] * 9, OTHER: [False] * 9}
-    assert await store.run(lambda unit: unit.inbox_messages("orders")) == []
+    assert await store.run(lambda unit: unit.inbox_messages("orders", Listing())) == []
     assert await store.run(lambda unit: unit.claim_due(NOW, 10)) == []
     await store.run(fill)
     assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}

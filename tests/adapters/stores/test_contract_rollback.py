@@ -75,7 +75,7 @@ async def state(unit: Unit) -> dict[str, Any]:
         "requests": list(await unit.list_entries(Listing())),
         "dropped": await unit.dropped_entries(None),
         "clock": await unit.clock(),
-        "inboxes": [list(await unit.inbox_messages(name)) for name in ("orders", "new")],
+        "inboxes": [list(await unit.inbox_messages(name, Listing())) for name in ("orders", "new")],
         "snapshots": list(await unit.snapshots()),
     }
 

@@ -88,7 +88,7 @@ async def of_all(unit: Unit) -> dict[str, Any]:
         "messages": list(await unit.list_messages(Listing())),
         "ledger": list(await unit.ledger_page(LedgerQuery())),
         "requests": list(await unit.list_entries(Listing())),
-        "inbox": list(await unit.inbox_messages("orders")),
+        "inbox": list(await unit.inbox_messages("orders", Listing())),
         "rules": list(await unit.rules()),
     }
 
@@ -159,7 +159,7 @@ async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
     ours["ledger"] = [line.posting for line in ours["ledger"]]
     assert restored == ours
     assert await store.run(lambda unit: of(unit, OTHER)) == theirs
-    assert len(await store.run(lambda unit: unit.inbox_messages("orders"))) == 2
+    assert len(await store.run(lambda unit: unit.inbox_messages("orders", Listing()))) == 2
     assert len(await claim(store, now=after(hours=1))) == 6
     assert len(await store.run(lambda unit: unit.ledger_page(LedgerQuery()))) == 6
 
@@ -201,7 +201,7 @@ async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: Virt
     found = await store.run(lambda unit: of(unit, SERVICE))
     assert found == later(before, minutes=16, microseconds=3)
     assert found["callbacks"][0].attempts[0].next_attempt_at == after(minutes=21, microseconds=3)
-    (message,) = await store.run(lambda unit: unit.inbox_messages("orders"))
+    (message,) = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
     assert message.at == clock.now()
     assert await claim(store, now=after(minutes=17)) == []
     assert len(await claim(store, now=after(minutes=17, microseconds=3))) == 2

@@ -9,6 +9,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores import memory
 from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Unit
 from tests.records import (
@@ -111,14 +112,14 @@ async def test_an_inbox_keeps_the_newest_messages(store: MemoryStore) -> None:
     for number in range(5):
         await store.run(methodcaller("add_inbox_message", "orders", delivery(str(number))))
 
-    messages = await store.run(lambda unit: unit.inbox_messages("orders"))
+    messages = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
 
     assert [message.body for message in messages] == ["4", "3", "2"]
 
 
 async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore) -> None:
     for number in range(5):
-        await store.run(methodcaller("inbox_messages", str(number)))
+        await store.run(methodcaller("inbox_messages", str(number), Listing()))
 
     assert len(store._unit._inboxes) == 0
 

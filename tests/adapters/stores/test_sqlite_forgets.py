@@ -172,7 +172,7 @@ async def test_an_inbox_keeps_its_newest_messages(store: SqliteStore) -> None:
         await store.run(methodcaller("add_inbox_message", "orders", delivery(str(number))))
         await store.run(methodcaller("add_inbox_message", f"other {number}", delivery()))
 
-    messages = await store.run(lambda unit: unit.inbox_messages("orders"))
+    messages = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
 
     assert [message.body for message in messages] == ["9", "8", "7"]
     assert await count(store, "inbox") == LIMIT + 10

@@ -10,6 +10,7 @@ import pytest
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores import sqlite
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.adapters.stores.test_contract_rollback import prepared, state
@@ -130,7 +131,7 @@ async def test_when_there_is_room_again_all_works(path: Path) -> None:
         await free_disk(store)
         await store.run(too_much)
 
-        assert len(await store.run(methodcaller("inbox_messages", "orders"))) == 1
+        assert len(await store.run(methodcaller("inbox_messages", "orders", Listing()))) == 1
 
 
 async def test_a_full_store_can_be_closed_and_opened_again(path: Path) -> None:
