@@ -50,7 +50,10 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
 
 @pytest.mark.spec("auth.5")
 @pytest.mark.decision("D2")
-def test_machines_get_a_line_of_json_and_other_hosts_a_warning() -> None:
+def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY", "5")
     arguments = ("--host", "0.0.0.0", "--port", "0", "--set", "control_token=s3same")
     with running("--json", "serve", *arguments) as server:
         ready = json.loads(first_line(server))
@@ -62,6 +65,8 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning() -> None:
         code, out, err = end(server, signal.SIGINT)
         assert (code, out) == (130, "")
         assert "warning: 0.0.0.0 is not loopback and this is plain HTTP" in err
+        assert "warning: SANDBOX_SIM_SETTLE_DELAY (from environment): there is no such" in err
+        assert "did you mean SANDBOX_SIM_SETTLE_DELAY_MS?" in err
         assert "s3same" not in err
         assert "Traceback" not in err
 
