@@ -58,7 +58,7 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
     with running("--json", "serve", *arguments) as server:
         ready = json.loads(first_line(server))
         port = ready["port"]
-        assert ready == {"url": f"http://0.0.0.0:{port}", "port": port, "pid": server.pid}
+        assert ready == {"url": f"http://127.0.0.1:{port}", "port": port, "pid": server.pid}
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/livez") as answer:
             assert answer.status == 200
 

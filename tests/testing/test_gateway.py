@@ -93,6 +93,11 @@ class TestAGatewayOfOnesOwn:
 
             assert gateway.inbox().expect_one().signature == "valid"
 
+    def test_tells_where_it_can_be_asked_though_it_listens_everywhere(self) -> None:
+        with SandboxGateway(host="0.0.0.0", control_token="t0ken") as gateway:
+            assert gateway.url.startswith("http://127.0.0.1:")
+            assert collected(gateway)["response_code"] == "202"
+
     def test_does_nothing_before_and_after_the_with(self) -> None:
         gateway = SandboxGateway()
         with pytest.raises(RuntimeError, match="with SandboxGateway"):
