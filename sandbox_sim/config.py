@@ -39,7 +39,7 @@ from sandbox_sim.domain.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callback_routes import CallbackRoutes
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
-from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
@@ -75,7 +75,7 @@ class Credentials(BaseModel):
 
 
 _SANDBOX_CREDENTIALS: Final = Credentials(
-    client_key="sandbox_key", secret_key=SecretStr("sandbox_secret")
+    client_key=SANDBOX_CLIENT.client_key, secret_key=SecretStr(SANDBOX_CLIENT.secret_key)
 )
 
 

@@ -18,6 +18,7 @@ from sandbox_sim.config import (
     load,
     no_such_setting,
 )
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
 
 # Variables that are no settings: of options of commands, and of our own tests.
 _OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN"})
@@ -28,11 +29,12 @@ _HEAD = """\
 # Each is also SANDBOX_SIM_<NAME> in the environment and --set <name>=<value> on the command line;
 # flag > environment > file > default. Take the # off what you change.
 """
-_CREDENTIALS = """
-# Credential sets. As soon as there is one, sandbox_key:sandbox_secret is no longer taken.
+_KEY, _SECRET = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
+_CREDENTIALS = f"""
+# Credential sets. As soon as there is one, {_KEY}:{_SECRET} is no longer taken.
 # [[credentials]]
-# client_key = "sandbox_key"
-# secret_key = "sandbox_secret"
+# client_key = "{_KEY}"
+# secret_key = "{_SECRET}"
 # mode = "S"                    # S sandbox, P production
 # service_ids = [55, 56]        # may be left out: any service
 # callback_profile = "flat"     # may be left out: the setting callback_profile

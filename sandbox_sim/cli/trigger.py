@@ -13,6 +13,7 @@ from sandbox_sim.cli.kinds import MESSAGES, last_verdict
 from sandbox_sim.cli.matching import Pairs, pairs, value_of
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.wellformed import SAMPLES, Sample, body_of
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
 
 # 202 in general, 000 for a card, 370 for SMS; whatever else says no.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
@@ -66,14 +67,14 @@ class _Aftermath(NamedTuple):
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @click.option(
     "--client-key",
-    default="sandbox_key",
+    default=SANDBOX_CLIENT.client_key,
     show_default=True,
     envvar="SANDBOX_SIM_CLIENT_KEY",
     show_envvar=True,
 )
 @click.option(
     "--secret-key",
-    default="sandbox_secret",
+    default=SANDBOX_CLIENT.secret_key,
     show_default=True,
     envvar="SANDBOX_SIM_SECRET_KEY",
     show_envvar=True,

@@ -71,6 +71,18 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
         assert "Traceback" not in err
 
 
+@pytest.mark.decision("D2")
+def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
+    own = [{"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]}]
+    arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
+    with running("serve", *arguments) as server:
+        first_line(server)
+        _, out, _ = end(server, signal.SIGTERM)
+
+    assert "credentials: shop and the others of the configuration" in out
+    assert "sandbox_secret" not in out
+
+
 class TestItDoesNotStart:
     @pytest.mark.parametrize(
         ("arguments", "words"),
