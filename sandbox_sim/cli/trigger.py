@@ -8,7 +8,7 @@ import click
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.aftermath import callback_of, messages_of
-from sandbox_sim.cli.client import Answer, Failure, Refused
+from sandbox_sim.cli.client import Answer, Failure
 from sandbox_sim.cli.kinds import MESSAGES, last_verdict
 from sandbox_sim.cli.matching import Pairs, pairs, value_of
 from sandbox_sim.cli.session import Session, asks
@@ -130,6 +130,7 @@ def trigger(
 def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Aftermath:
     """What there is to see; that it cannot be seen is no failure of the request."""
     sample, body = exchange.sample, exchange.body
+    callback = None
     try:
         if not sample.is_payment:
             if not exchange.accepted:
@@ -145,9 +146,10 @@ def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Afte
             session.gateway, body["service_id"], body["transaction_id"], timeout_s
         )
         problem = None if callback else _stays_out(session, "callback", timeout_s)
-    except Refused as refused:
-        return _Aftermath(problem=f"what became of it cannot be seen: {refused.message}")
-    return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+        return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+    except Failure as failure:
+        problem = f"what became of it cannot be seen: {failure.message}"
+        return _Aftermath(callback, problem=problem)
 
 
 def _stays_out(session: Session, what: str, timeout_s: float) -> str:
