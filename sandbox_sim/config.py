@@ -39,7 +39,7 @@ from sandbox_sim.domain.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callback_routes import CallbackRoutes
 from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.cards import TEST_CARDS, Brand
-from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
@@ -75,7 +75,7 @@ class Credentials(BaseModel):
 
 
 _SANDBOX_CREDENTIALS: Final = Credentials(
-    client_key="sandbox_key", secret_key=SecretStr("sandbox_secret")
+    client_key=SANDBOX_CLIENT.client_key, secret_key=SecretStr(SANDBOX_CLIENT.secret_key)
 )
 
 
@@ -348,11 +348,19 @@ def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
 def _refuse_unknown(names: Iterable[str], place: str) -> None:
     for name in names:
         if name not in Settings.model_fields:
-            import difflib  # noqa: PLC0415 -- where all is well, serve starts without it
+            raise ConfigError(no_such_setting(name, place, Settings.model_fields))
 
-            near = difflib.get_close_matches(name, Settings.model_fields, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ConfigError(f"{name} (from {place}): there is no such setting{hint}")
+
+def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
+    """The sentence about a name that nobody knows, with the one that may be meant.
+
+    prefix: what all of these names begin with where the user writes them.
+    """
+    import difflib  # noqa: PLC0415 -- where all is well, serve starts without it
+
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {prefix}{near[0]}?" if near else ""
+    return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 
 
 def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:

@@ -65,9 +65,10 @@ def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-        code, _, _ = end(server, signal.SIGTERM)
+        code, out, _ = end(server, signal.SIGTERM)
 
-    assert address == "sandbox-sim ready at http://0.0.0.0"
+    assert address == "sandbox-sim ready at http://127.0.0.1"
+    assert f"  from other machines: any address of this one, port {port}\n" in out
     assert (checked.returncode, checked.stdout) == (0, "ready\n")
     assert said("STOPSIGNAL") == ["SIGTERM"]
     assert code == 0

@@ -17,6 +17,7 @@ from sandbox_sim.cli.tables import printable
 
 # For an answer that nothing has to be waited for.
 PATIENCE_S: Final = 30.0
+_BRIEFLY_S: Final = 5.0
 # Words of the command line that are no UTF-8 go out as the bytes that they were.
 _AS_GIVEN: Final = "surrogateescape"
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
@@ -105,11 +106,25 @@ class Gateway:
             raise Refused(answer.status, self._complaint(answer.status, document))
         return answer
 
-    def call(self, path: str, body: Mapping[str, object], credentials: tuple[str, str]) -> Answer:
-        """One request to the gateway's own interface, whatever it answers."""
+    def call(
+        self,
+        path: str,
+        body: Mapping[str, object],
+        credentials: tuple[str, str],
+        patience_s: float = PATIENCE_S,
+    ) -> Answer:
+        """One request to the gateway's own interface, whatever it answers.
+
+        Where a fault takes the answer, `Failure` says so, as far as the journal may be asked.
+        """
         pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
-        answer = self.send("POST", path, {"Authorization": f"Basic {pair}"}, body)
-        if "response_code" not in self._document(answer):
+        headers = {"Authorization": f"Basic {pair}"}
+        try:
+            answer = self.send("POST", path, headers, body, patience_s)
+            document = self._document(answer)
+        except Failure as failure:
+            raise self._struck(body) or failure from None
+        if "response_code" not in document:
             raise Failure(f"{self.address} answers HTTP {answer.status}, not as a gateway does")
         return answer
 
@@ -145,6 +160,23 @@ class Gateway:
             raise Unreachable(self.address, str(error) or type(error).__name__) from None
         names = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, names, text)
+
+    def _struck(self, body: Mapping[str, object]) -> Failure | None:
+        """What a fault did to the newest request with these ids; None where none did."""
+        match = {name: body[name] for name in ("service_id", "transaction_id") if name in body}
+        search = {"match": match, "limit": 1}
+        try:
+            answer = self.control("POST", "requests", "find", body=search, patience_s=_BRIEFLY_S)
+        except Refused as refused:
+            told = f"no whole answer came, and why cannot be seen: {refused.message}"
+            return Failure(told) if refused.status == 401 else None
+        except Failure:
+            return None
+        for entry in json.loads(answer.text).get("requests", ()):
+            if entry["rule"] == "fault":
+                told = ": ".join((*entry["warnings"][-1:], entry["why"]))
+                return Failure(f"{told}; see `sandbox-sim faults list`")
+        return None
 
     def _document(self, answer: Answer) -> dict[str, Any]:
         """The JSON object of an answer; whoever sends another thing is no gateway."""

@@ -1,24 +1,40 @@
 """`sandbox-sim config check | show | init`."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 from pydantic import SecretStr
 
-from sandbox_sim.config import ConfigError, Loaded, Settings, defaults, load
+from sandbox_sim.config import (
+    ENV_PREFIX,
+    ConfigError,
+    Loaded,
+    Settings,
+    defaults,
+    load,
+    no_such_setting,
+)
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
+
+# Variables that are no settings: of options of commands, and of our own tests.
+_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN"})
+_TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
 # Settings of sandbox_sim: every one of them, with its default.
 # Each is also SANDBOX_SIM_<NAME> in the environment and --set <name>=<value> on the command line;
 # flag > environment > file > default. Take the # off what you change.
 """
-_CREDENTIALS = """
-# Credential sets. As soon as there is one, sandbox_key:sandbox_secret is no longer taken.
+_KEY, _SECRET = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
+_CREDENTIALS = f"""
+# Credential sets. As soon as there is one, {_KEY}:{_SECRET} is no longer taken.
 # [[credentials]]
-# client_key = "sandbox_key"
-# secret_key = "sandbox_secret"
+# client_key = "{_KEY}"
+# secret_key = "{_SECRET}"
 # mode = "S"                    # S sandbox, P production
 # service_ids = [55, 56]        # may be left out: any service
 # callback_profile = "flat"     # may be left out: the setting callback_profile
@@ -26,12 +42,25 @@ _CREDENTIALS = """
 
 
 def load_or_exit(config_file: Path | None, flags: Mapping[str, str]) -> Loaded:
-    """The settings; where they are not in order, what is wrong on stderr and exit code 1."""
+    """The settings; where they are not in order, what is wrong on stderr and exit code 1.
+
+    A variable that is named like a setting may be a misspelt one or a stranger's: it is told.
+    """
+    for sentence in _unknown_variables():
+        click.echo(f"warning: {sentence}", err=True)
     try:
         return load(config_file, flags)
     except ConfigError as error:
         click.echo(str(error), err=True)
         raise SystemExit(1) from None
+
+
+def _unknown_variables() -> Iterator[str]:
+    known = {*map(str.upper, Settings.model_fields), *_OPTIONS, *_TESTS}
+    for variable in sorted(map(str.upper, os.environ)):
+        name = variable.removeprefix(ENV_PREFIX)
+        if name != variable and name not in known:
+            yield no_such_setting(name, "environment", known, ENV_PREFIX)
 
 
 def check(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:

@@ -14,6 +14,8 @@ from sandbox_sim import logs
 from sandbox_sim.cli.configuration import load_or_exit
 from sandbox_sim.cli.lazy import INTERRUPTED
 from sandbox_sim.config import Settings
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
+from sandbox_sim.domain.hosts import reached
 from sandbox_sim.gateway.ports import StoreError
 
 
@@ -41,16 +43,19 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
     """The ready line, and for a person what to do next."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"http://{host}:{port}"
+    host = reached(settings.host, port)
+    url = f"http://{host}"
     if as_json:
         click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid()}))
     else:
-        first = settings.credentials[0]
+        first = settings.credentials[0].client()
         click.echo(f"sandbox-sim ready at {url}")
+        if host.name != settings.host:
+            click.echo(f"  from other machines: any address of this one, port {port}")
         click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
-        if first.secret_key.get_secret_value() == "sandbox_secret":
-            click.echo(f"  credentials: {first.client_key}:sandbox_secret (Basic), any service_id")
+        if first == SANDBOX_CLIENT:
+            pair = f"{first.client_key}:{first.secret_key}"
+            click.echo(f"  credentials: {pair} (Basic), any service_id")
         else:
             click.echo(f"  credentials: {first.client_key} and the others of the configuration")
         click.echo(f"  state: {settings.shown_store}")

@@ -8,11 +8,12 @@ import click
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.aftermath import callback_of, messages_of
-from sandbox_sim.cli.client import Answer, Failure, Refused
+from sandbox_sim.cli.client import Answer, Failure
 from sandbox_sim.cli.kinds import MESSAGES, last_verdict
 from sandbox_sim.cli.matching import Pairs, pairs, value_of
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.wellformed import SAMPLES, Sample, body_of
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
 
 # 202 in general, 000 for a card, 370 for SMS; whatever else says no.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
@@ -66,14 +67,14 @@ class _Aftermath(NamedTuple):
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @click.option(
     "--client-key",
-    default="sandbox_key",
+    default=SANDBOX_CLIENT.client_key,
     show_default=True,
     envvar="SANDBOX_SIM_CLIENT_KEY",
     show_envvar=True,
 )
 @click.option(
     "--secret-key",
-    default="sandbox_secret",
+    default=SANDBOX_CLIENT.secret_key,
     show_default=True,
     envvar="SANDBOX_SIM_SECRET_KEY",
     show_envvar=True,
@@ -129,6 +130,7 @@ def trigger(
 def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Aftermath:
     """What there is to see; that it cannot be seen is no failure of the request."""
     sample, body = exchange.sample, exchange.body
+    callback = None
     try:
         if not sample.is_payment:
             if not exchange.accepted:
@@ -144,9 +146,10 @@ def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Afte
             session.gateway, body["service_id"], body["transaction_id"], timeout_s
         )
         problem = None if callback else _stays_out(session, "callback", timeout_s)
-    except Refused as refused:
-        return _Aftermath(problem=f"what became of it cannot be seen: {refused.message}")
-    return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+        return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+    except Failure as failure:
+        problem = f"what became of it cannot be seen: {failure.message}"
+        return _Aftermath(callback, problem=problem)
 
 
 def _stays_out(session: Session, what: str, timeout_s: float) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class ServiceMode(StrEnum):
@@ -24,3 +25,7 @@ class Client:
     def may_use(self, service_id: int) -> bool:
         """Whether the set is for this service."""
         return not self.service_ids or service_id in self.service_ids
+
+
+# Who may use any service where no credentials are configured.
+SANDBOX_CLIENT: Final = Client("sandbox_key", "sandbox_secret")

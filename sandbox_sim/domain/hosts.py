@@ -8,6 +8,7 @@ address, because that is where such a connection goes.
 import re
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 Address = IPv4Address | IPv6Address
@@ -18,6 +19,10 @@ _HOST: Final = re.compile(
 _ORIGIN: Final = re.compile(r"https?://(.+)", re.IGNORECASE | re.ASCII)
 # A browser leaves them out, and behind a proxy nobody here knows which of the two it is.
 _DEFAULT_PORTS: Final = frozenset({80, 443})
+# A server can listen on every address; a client has to ask one.
+_EVERY_ADDRESS: Final = MappingProxyType(
+    {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- nothing is bound to it
+)
 
 
 class Host(NamedTuple):
@@ -91,3 +96,8 @@ def is_loopback(host: str) -> bool:
     """Whether a name or an address, without brackets, is this machine's own."""
     address = address_of(host)
     return host == "localhost" if address is None else address.is_loopback
+
+
+def reached(host: str, port: int) -> Host:
+    """Where a server is reached from its own machine; `host` is what it listens on."""
+    return Host(_EVERY_ADDRESS.get(name_of(host), host), port)

@@ -18,6 +18,7 @@ from aiohttp import web
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
+from sandbox_sim.domain.hosts import reached
 from sandbox_sim.web.server import GatewayRunner
 
 T = TypeVar("T")
@@ -64,8 +65,7 @@ class Server:
         except BaseException:
             await runner.cleanup()
             raise
-        host, port = runner.addresses[0][:2]
-        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.url = f"http://{reached(*runner.addresses[0][:2])}"
         return runner
 
     def stop(self) -> None:

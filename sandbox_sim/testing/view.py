@@ -15,6 +15,10 @@ from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transa
 
 T = TypeVar("T")
 
+_HANGS: Final = (
+    "has not answered yet: the clock stands still until it has, "
+    "or callback_timeout_s of real time are over"
+)
 _OF_ALL: Final = Listing(limit=sys.maxsize)
 
 
@@ -64,6 +68,9 @@ class View:
         """The newest with these fields whose receiver was called, going from due time to due time.
 
         Where nothing is due it waits so much real time; `AssertionError` says what came instead.
+
+        While any receiver is called the clock stands still, whosever callback it has: otherwise it
+        would be chance in which order callbacks come, and what an application has done by then.
         """
         __tracebackhide__ = True
         timekeeping, deliveries = self._gateway.timekeeping, self._gateway.deliveries
@@ -108,7 +115,7 @@ class View:
         )
         lines: Sequence[str] = [
             f"waited {timeout_s:g} s: {callbacks.instead('a', wanted)}",
-            *(f"{each} has not answered yet" for each in self._gateway.deliveries.receivers),
+            *(f"{each} {_HANGS}" for each in self._gateway.deliveries.receivers),
             *asked,
         ]
         return "\n".join(lines)

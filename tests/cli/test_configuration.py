@@ -3,9 +3,11 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -25,6 +27,17 @@ def file(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def variables(command: click.Command) -> Iterator[str]:
+    """The environment variables that a command, and those below it, take options from."""
+    yield from (str(each.envvar) for each in command.params if each.envvar)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from variables(below)
 
 
 class TestCheck:
@@ -51,6 +64,49 @@ class TestCheck:
         monkeypatch.setenv("SANDBOX_SIM_CONFIG", str(file))
 
         assert run("config", "check").exit_code == 1
+
+    @pytest.mark.parametrize(
+        ("variable", "hint"),
+        [
+            ("SANDBOX_SIM_PROT", "; did you mean SANDBOX_SIM_PORT?"),
+            ("sandbox_sim_prot", "; did you mean SANDBOX_SIM_PORT?"),
+            ("SANDBOX_SIM_TOKN", "; did you mean SANDBOX_SIM_TOKEN?"),
+            ("SANDBOX_SIM_ZZZ", ""),
+            ("SANDBOX_SIM_", ""),
+        ],
+    )
+    def test_a_variable_that_is_no_setting_is_told_on_stderr(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, hint: str
+    ) -> None:
+        monkeypatch.setenv(variable, "0")
+
+        result = run("--json", "config", "check")
+
+        assert (result.exit_code, result.stdout) == (0, '{"status": "ok"}\n')
+        told = f"{variable.upper()} (from environment): there is no such setting{hint}"
+        assert result.stderr == f"warning: {told}\n"
+
+    def test_it_is_told_too_where_something_is_wrong_for_want_of_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_CONTROL_TOKN", "s3same")
+
+        result = run("config", "check", "--set", "host=0.0.0.0")
+
+        assert result.exit_code == 1
+        warning, complaint = result.stderr.splitlines()
+        assert "did you mean SANDBOX_SIM_CONTROL_TOKEN?" in warning
+        assert complaint.startswith("control_token: must be set")
+
+    def test_other_variables_are_no_mistakes(
+        self, monkeypatch: pytest.MonkeyPatch, file: Path
+    ) -> None:
+        of_tests = ("SANDBOX_SIM_REQUIRE", "SANDBOX_SIM_TEST_POSTGRES")
+        for name in (*variables(main), *of_tests, "sandbox_sim_host", "SANDBOX_SIMPLE"):
+            monkeypatch.setenv(name, "127.0.0.1")
+        file.touch()
+
+        assert run("config", "check", "--config", file).stderr == ""
 
     def test_a_set_without_a_value_is_wrong_usage(self) -> None:
         result = run("config", "check", "--set", "port")

@@ -50,20 +50,37 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
 
 @pytest.mark.spec("auth.5")
 @pytest.mark.decision("D2")
-def test_machines_get_a_line_of_json_and_other_hosts_a_warning() -> None:
+def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY", "5")
     arguments = ("--host", "0.0.0.0", "--port", "0", "--set", "control_token=s3same")
     with running("--json", "serve", *arguments) as server:
         ready = json.loads(first_line(server))
         port = ready["port"]
-        assert ready == {"url": f"http://0.0.0.0:{port}", "port": port, "pid": server.pid}
+        assert ready == {"url": f"http://127.0.0.1:{port}", "port": port, "pid": server.pid}
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/livez") as answer:
             assert answer.status == 200
 
         code, out, err = end(server, signal.SIGINT)
         assert (code, out) == (130, "")
         assert "warning: 0.0.0.0 is not loopback and this is plain HTTP" in err
+        assert "warning: SANDBOX_SIM_SETTLE_DELAY (from environment): there is no such" in err
+        assert "did you mean SANDBOX_SIM_SETTLE_DELAY_MS?" in err
         assert "s3same" not in err
         assert "Traceback" not in err
+
+
+@pytest.mark.decision("D2")
+def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
+    own = [{"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]}]
+    arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
+    with running("serve", *arguments) as server:
+        first_line(server)
+        _, out, _ = end(server, signal.SIGTERM)
+
+    assert "credentials: shop and the others of the configuration" in out
+    assert "sandbox_secret" not in out
 
 
 class TestItDoesNotStart:

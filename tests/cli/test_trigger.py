@@ -3,12 +3,16 @@
 import asyncio
 import json
 import re
+from functools import partial
+from typing import ClassVar
 
 import pytest
 
+from sandbox_sim.cli.client import Failure, Gateway
 from tests.cli.asking import control, on, printed
 from tests.conftest import Sandbox, StartSandbox
 
+CREDENTIALS = ("sandbox_key", "sandbox_secret")
 PAYMENTS = ("collect", "card", "deposit", "payout", "bill", "airtime")
 MOBILE = ("collect", "deposit", "payout", "airtime", "bill")
 
@@ -227,6 +231,71 @@ class TestWhatCannotBeSeen:
 
         assert (result.exit_code, result.stderr) == (0, "")
         assert "acknowledged with HTTP 200" in result.stdout
+
+
+class TestAFault:
+    """What a fault does to an answer is told as that, for the gateway is there and did its part."""
+
+    LOSSES: ClassVar = {
+        "connection_reset": "the answer was lost: the connection was reset",
+        "empty_response": "the answer was lost: the connection was closed without a byte of it",
+        "malformed_json": "the answer was cut off within its JSON",
+    }
+
+    @staticmethod
+    async def add(sandbox: Sandbox, fault: str, **more: object) -> str:
+        document = await control(sandbox, "faults", {"fault": {fault: True}, "times": 1, **more})
+        return str(json.loads(document)["id"])
+
+    @pytest.mark.parametrize(("fault", "words"), LOSSES.items())
+    @pytest.mark.parametrize("operation", ["collect", "bulk-sms"])
+    async def test_that_takes_the_answer(
+        self, sandbox: Sandbox, operation: str, fault: str, words: str
+    ) -> None:
+        rule = await self.add(sandbox, fault)
+
+        result = await on(sandbox, "trigger", operation)
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"{words}: fault {rule} struck the answer of rule ")
+        assert result.stderr.endswith("; see `sandbox-sim faults list`\n")
+
+    async def test_that_takes_the_request_too(self, sandbox: Sandbox) -> None:
+        rule = await self.add(sandbox, "empty_response", processed=False)
+
+        result = await on(sandbox, "trigger", "card")
+
+        assert f": fault {rule} kept it from being processed; see" in result.stderr
+
+    async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
+        rule = await self.add(sandbox, "timeout")
+        call = partial(Gateway(sandbox.url).call, patience_s=0.5)
+
+        with pytest.raises(Failure, match=f"left waiting: fault {rule} struck the answer of rule"):
+            await asyncio.to_thread(call, "/sms/balance", {"service_id": 55}, CREDENTIALS)
+
+    async def test_that_takes_the_final_status(self, prompt: Sandbox) -> None:
+        rule = await self.add(prompt, "malformed_json", match={"operation": "status"})
+
+        result = await on(prompt, "trigger", "collect")
+
+        assert (result.exit_code, "acknowledged with HTTP 200" in result.stdout) == (0, True)
+        assert result.stderr.startswith("what became of it cannot be seen: the answer was cut off")
+        assert f"fault {rule} " in result.stderr
+
+    @pytest.mark.parametrize("fault", LOSSES)
+    async def test_cannot_be_told_without_the_token(
+        self, start_sandbox: StartSandbox, fault: str
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3same")
+        flag = f"--{fault.replace('_', '-')}"
+        await printed(sandbox, "--token", "s3same", "faults", "add", flag)
+
+        result = await on(sandbox, "trigger", "collect")
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith("no whole answer came, and why cannot be seen: ")
+        assert "SANDBOX_SIM_TOKEN" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sandbox_sim.domain.hosts import (
     name_of,
     origin_of,
     pattern_of,
+    reached,
 )
 
 NAMES = st.from_regex(r"[a-z0-9_]([a-z0-9_-]{0,8}[a-z0-9])?(\.[a-z]{2,5}){0,2}", fullmatch=True)
@@ -152,3 +153,20 @@ def test_loopback(host: str) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "shop.test", "localhost.test", ""])
 def test_anything_else(host: str) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("127.0.0.1", "127.0.0.1:8233"),
+        ("::1", "[::1]:8233"),
+        ("192.168.1.7", "192.168.1.7:8233"),
+        ("gateway.example", "gateway.example:8233"),
+        ("0.0.0.0", "127.0.0.1:8233"),
+        ("::", "[::1]:8233"),
+        ("0:0::0", "[::1]:8233"),
+        ("", "127.0.0.1:8233"),
+    ],
+)
+def test_where_a_server_is_reached_from_its_own_machine(host: str, shown: str) -> None:
+    assert str(reached(host, 8233)) == shown

@@ -93,6 +93,11 @@ class TestAGatewayOfOnesOwn:
 
             assert gateway.inbox().expect_one().signature == "valid"
 
+    def test_tells_where_it_can_be_asked_though_it_listens_everywhere(self) -> None:
+        with SandboxGateway(host="0.0.0.0", control_token="t0ken") as gateway:
+            assert gateway.url.startswith("http://127.0.0.1:")
+            assert collected(gateway)["response_code"] == "202"
+
     def test_does_nothing_before_and_after_the_with(self) -> None:
         gateway = SandboxGateway()
         with pytest.raises(RuntimeError, match="with SandboxGateway"):
@@ -210,9 +215,27 @@ class TestWaitingForACallback:
 
     def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
         collected(gateway, callback_url=hanging)
+        gateway.advance(seconds=0.5)
+        collected(gateway, transaction_id="T2")
 
-        with pytest.raises(AssertionError, match=r"http://127.0.0.1:\d+ has not answered yet"):
-            gateway.wait_callback(timeout_s=0)
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(transaction_id="T2", timeout_s=0)
+
+        receiver = hanging.removesuffix("/callbacks")
+        assert (
+            f"{receiver} has not answered yet: the clock stands still until it has, "
+            "or callback_timeout_s of real time are over"
+        ) in str(caught.value).splitlines()
+        assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
+
+    def test_goes_on_when_a_receiver_had_its_time(self, hanging: str) -> None:
+        with SandboxGateway(callback_timeout_s=0.3) as gateway:
+            collected(gateway, callback_url=hanging)
+            gateway.advance(seconds=0.5)
+            collected(gateway, transaction_id="T2")
+
+            assert gateway.wait_callback(transaction_id="T2").transaction_id == "T2"
+            assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, 500_000, tzinfo=UTC)
 
     def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
         with pytest.raises(TypeError, match="did you mean transaction_id"):
