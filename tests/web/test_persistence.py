@@ -12,6 +12,7 @@ from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask
+from tests.web.given_ids import given_ids
 from tests.web.hosted_page import choose, look, redirect, status
 
 
@@ -52,6 +53,27 @@ def restart(request: pytest.FixtureRequest, start_sandbox: StartSandbox, path: P
 @pytest.fixture
 def after_a_kill(start_sandbox: StartSandbox, path: Path) -> Restart:
     return Restart(start_sandbox, path, kill=True)
+
+
+@pytest.mark.decision("D18")
+async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
+    """Though every start has the same seed."""
+    before = await given_ids(sandbox, "before")
+
+    again = await restart(sandbox)
+    since = await given_ids(again, "since")
+
+    assert len({*before, *since}) == len(before) + len(since)
+
+
+async def test_a_seed_makes_ids_come_out_the_same_in_a_new_file(
+    start_sandbox: StartSandbox, tmp_path: Path
+) -> None:
+    one, same = [await start_sandbox(store=f"sqlite:{tmp_path}/{name}") for name in ("one", "same")]
+
+    assert [(await each.sms()).body for each in (one, one)] == [
+        (await each.sms()).body for each in (same, same)
+    ]
 
 
 @pytest.mark.spec("sandbox.10")

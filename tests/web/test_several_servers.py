@@ -9,6 +9,7 @@ import pytest
 from aiohttp import ClientSession, web
 
 from sandbox_sim.adapters.clock import SystemClock, VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import Delivery
@@ -21,6 +22,7 @@ from tests.records import every
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask
 from tests.web.events import fields, listening
+from tests.web.given_ids import given_ids
 from tests.web.overriding import override
 
 Start = Callable[..., Awaitable[Sandbox]]
@@ -46,7 +48,7 @@ async def start(database: str) -> AsyncIterator[Start]:
 
         async def started(clock: Clock | None = None, **settings: Any) -> Sandbox:
             chosen = Settings(**{"store": database, **settings})
-            gateway = build(chosen, clock=clock or VirtualClock())
+            gateway = build(chosen, clock=clock or VirtualClock(), ids=RandomIds(seed=1))
             runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()
@@ -57,6 +59,19 @@ async def start(database: str) -> AsyncIterator[Start]:
         yield started
         for runner in runners:
             await runner.cleanup()
+
+
+@pytest.mark.decision("D18")
+async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: Start) -> None:
+    """Though all have the same seed."""
+    one, other = await start(), await start()
+    given = [*await given_ids(one, "one"), *await given_ids(other, "other")]
+    await one.stop()
+    await other.stop()
+
+    given += await given_ids(await start(), "later")
+
+    assert len(set(given)) == len(given)
 
 
 async def shown_clock(sandbox: Sandbox) -> dict[str, Any]:

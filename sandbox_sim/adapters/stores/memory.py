@@ -274,6 +274,12 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
     async def announce(self, topic: Topic) -> None:
         self.announced = (*self.announced, topic)
 
+    async def reserve(self, first: int, count: int) -> int:
+        begin = first if self._first_free is None else self._first_free
+        self.undo.append(partial(setattr, self, "_first_free", self._first_free))
+        self._first_free = begin + count
+        return begin
+
     async def clock(self) -> ClockState | None:
         return self._clock_state
 

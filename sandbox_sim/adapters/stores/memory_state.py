@@ -98,6 +98,7 @@ class MemoryState(Undo):
         self._numbers = itertools.count(1)
         self._serials = itertools.count(1)
         self._clock_state: ClockState | None = None
+        self._first_free: int | None = None
         self._snapshots: dict[str, tuple[Snapshot, Kept]] = {}
         self._begin_anew()
 

@@ -178,6 +178,10 @@ CREATE TABLE snapshots (
     records TEXT NOT NULL
 );
 
+-- One row: the first number that nobody has reserved, NULL before anybody did.
+CREATE TABLE numbers (first_free BIGINT);
+INSERT INTO numbers VALUES (NULL);
+
 -- One row, empty until the clock is set.
 CREATE TABLE clock (
     shift BIGINT,

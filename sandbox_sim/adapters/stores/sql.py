@@ -79,6 +79,7 @@ _INBOX_OVERFLOW = (
     "DELETE FROM inbox WHERE name = ? AND number <= "
     "(SELECT number FROM inbox WHERE name = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
+_RESERVE = "UPDATE numbers SET first_free = coalesce(first_free, ?) + ? RETURNING first_free - ?"
 _FIRST_LIVE = "SELECT number FROM transactions WHERE initiated_at > ? ORDER BY number LIMIT 1"
 _FORGET_TRANSACTIONS = (
     "DELETE FROM transactions WHERE number < ? AND initiated_at <= ? "
@@ -319,6 +320,10 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
 
     async def clear_inbox(self, name: str) -> int:
         return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
+
+    async def reserve(self, first: int, count: int) -> int:
+        ((begin,),) = await self._rows(_RESERVE, first, count, count)
+        return int(begin)
 
     async def clock(self) -> ClockState | None:
         (row,) = await self._rows("SELECT shift, frozen_at FROM clock")
