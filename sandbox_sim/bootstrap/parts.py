@@ -200,7 +200,6 @@ class Parts:
         """The clockwork, with what each kind of job does."""
         handlers: dict[JobKind, Handler] = {
             JobKind.SETTLE: self.settlement.on_due,
-            JobKind.SETTLE_CARD: self.pages.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
             JobKind.LET_GO: self.held.on_due,

@@ -127,7 +127,7 @@ class Unit(Protocol):
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
-        """Exactly this transaction, even if another took over its id, or it is late and pending."""
+        """Exactly this transaction, even if another took over its id, or it ends late by itself."""
         ...
 
     async def add_transaction(self, transaction: Transaction) -> None:
@@ -139,11 +139,11 @@ class Unit(Protocol):
         ...
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
-        """The hosted page of this id."""
+        """The hosted page of this id, until it expires."""
         ...
 
-    async def save_checkout(self, checkout: Checkout) -> None:
-        """Add or replace."""
+    async def add_checkout(self, checkout: Checkout) -> None:
+        """Save a new one."""
         ...
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
