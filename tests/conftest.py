@@ -196,8 +196,7 @@ async def start_sandbox() -> AsyncIterator[StartSandbox]:
 
         async def start(**settings: Any) -> Sandbox:
             settings = {"store": "memory:", **settings}
-            ids = RandomIds(seed=len(runners) + 1)
-            gateway = build(Settings(**settings), clock=VirtualClock(), ids=ids)
+            gateway = build(Settings(**settings), clock=VirtualClock(), ids=RandomIds(seed=1))
             runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()

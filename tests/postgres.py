@@ -35,12 +35,13 @@ BEGIN
     PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     FOR name IN SELECT tablename FROM pg_tables
-        WHERE schemaname = 'sandbox_sim' AND tablename NOT IN ('gateway', 'clock')
+        WHERE schemaname = 'sandbox_sim' AND tablename NOT IN ('gateway', 'clock', 'numbers')
     LOOP
         EXECUTE format('DELETE FROM sandbox_sim.%I', name);
     END LOOP;
     IF to_regclass('sandbox_sim.clock') IS NOT NULL THEN
         UPDATE sandbox_sim.clock SET shift = NULL, frozen_at = NULL;
+        UPDATE sandbox_sim.numbers SET first_free = NULL;
     END IF;
 END $$
 """

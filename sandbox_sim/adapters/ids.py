@@ -3,28 +3,45 @@
 import itertools
 import random
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Final
+
+from sandbox_sim.gateway.ports import StoreError
+
+# Network transaction ids have eleven digits, and the first is no 0 (D18); those of made-up people
+# begin with 9.
+_FIRST_NETWORK_ID: Final = 10**10
+_NETWORK_IDS: Final = 8 * 10**10
 
 
 class RandomIds:
     """Identifiers that start anywhere; with a `seed` they come out the same every time.
 
-    network_numbers: of eleven digits, where somebody else sees to it that they are unique.
+    The same, that is, on a state that is new: see `take`.
     """
 
-    def __init__(
-        self, seed: int | None = None, network_numbers: Iterator[int] | None = None
-    ) -> None:
+    def __init__(self, seed: int | None = None) -> None:
         self._random = random.Random(seed)  # noqa: S311 -- nothing secret is made of it
-        first = 10**10 + self._random.randrange(10**10)
-        self._transactions = network_numbers or itertools.count(first)
-        self._requests = itertools.count(1)
         self._chance = random.Random(seed)  # noqa: S311 -- of its own: no id changes by a draw
+        self._requests = itertools.count(1)
+        self.first = self._random.randrange(10**10)
+        self.take(range(self.first, self.first + _NETWORK_IDS), low=lambda: None)
+
+    def take(self, numbers: range, low: Callable[[], None]) -> None:
+        """From now on give ids of these numbers, all of them unlike those of other numbers."""
+        self._numbers = iter(numbers)
+        self._low_at, self._low = numbers[len(numbers) // 2], low
+        self._random.seed(f"{self._random.getrandbits(128)} {numbers.start}")
         self._run = f"{self._random.getrandbits(32):08x}"
 
     def network_transaction_id(self) -> str:
-        """Eleven digits, by default one after another from a random start (D18)."""
-        return str(next(self._transactions))
+        """Eleven digits, one after another (D18)."""
+        number = next(self._numbers, None)
+        if number is None:
+            raise StoreError("no network transaction ids are left until the store is back")
+        if number == self._low_at:
+            self._low()
+        return str(_FIRST_NETWORK_ID + number % _NETWORK_IDS)
 
     def message_id(self) -> str:
         """Thirty-two hex digits."""

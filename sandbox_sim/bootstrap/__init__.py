@@ -57,8 +57,7 @@ def build(
     gate = AnswerGate()
     relay: Relay | None = None
     if store is None:
-        store, own_ids, relay = store_of(settings, clock, gate)
-        ids = ids or own_ids
+        store, relay = store_of(settings, clock, gate)
     parts = Parts(settings, clock, ids or RandomIds(), store, relay, gate, sender)
     return Gateway(
         parts.app(),

@@ -26,6 +26,7 @@ from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.jobs import Handler, Jobs
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ledger import Ledger
+from sandbox_sim.gateway.numbering import Numbering
 from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
@@ -134,11 +135,12 @@ class Parts:
         """The store and what of it is at hand, the callback session and the loops, while we run."""
         await self.store.open()
         try:
+            await self.numbering.reserve()
             await self.timekeeping.start()
             await self.rules.load()
             await self.held.load()
             async with self.http_sender:
-                loops = (self.jobs, self.journal)
+                loops = (self.jobs, self.journal, self.numbering)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
                 yield
                 for task in tasks:
@@ -198,7 +200,6 @@ class Parts:
         """The clockwork, with what each kind of job does."""
         handlers: dict[JobKind, Handler] = {
             JobKind.SETTLE: self.settlement.on_due,
-            JobKind.SETTLE_CARD: self.pages.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
             JobKind.LET_GO: self.held.on_due,
@@ -303,6 +304,11 @@ class Parts:
     def watch(self) -> Watch:
         """Who waits for something to be written."""
         return Watch(self.store, self.clock)
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """Which numbers ids are made of."""
+        return Numbering(self.store, self.clock, self.ids)
 
     @cached_property
     def timekeeping(self) -> Timekeeping:

@@ -1,22 +1,21 @@
 """The store that a setting names."""
 
-from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.stores.memory import MemoryStore
 from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.ports import Clock, Ids, Relay, Store, StoreError
+from sandbox_sim.gateway.ports import Clock, Relay, Store, StoreError
 
 
-def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Ids, Relay | None]:
-    """The store that the setting names; ids fit for it; and what leads to others that share it.
+def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Relay | None]:
+    """The store that the setting names, and what leads to others that share it.
 
     What it needs is loaded only now.
     """
     if settings.store.startswith("sqlite:"):
         from sandbox_sim.adapters.stores.sqlite import SqliteStore  # noqa: PLC0415
 
-        return SqliteStore(settings.sqlite_path, clock, settings.durability), RandomIds(), None
+        return SqliteStore(settings.sqlite_path, clock, settings.durability), None
     if is_postgres(settings.store):
         try:
             from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
@@ -24,5 +23,5 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
             needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
             raise StoreError(f"{masked(settings.store)}: {needed}") from None
         store = PostgresStore(settings.store, clock, gate)
-        return store, RandomIds(network_numbers=store.network_numbers), store.relay
-    return MemoryStore(clock), RandomIds(), None
+        return store, store.relay
+    return MemoryStore(clock), None

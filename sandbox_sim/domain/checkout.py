@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.transactions import PENDING_RETENTION, Status
+from sandbox_sim.domain.transactions import Status
 
 # Where the pages are, below the address that we are served at.
 PAY_PAGES: Final = "/_sandbox/pay"
@@ -35,9 +35,3 @@ class Checkout(NamedTuple):
     service_id: int
     network_transaction_id: str
     expires_at: datetime
-    opened: bool = False
-
-    @property
-    def kept_until(self) -> datetime:
-        """When it may be forgotten: the payment behind it may still have to be completed."""
-        return self.expires_at + PENDING_RETENTION

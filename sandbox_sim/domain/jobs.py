@@ -9,7 +9,6 @@ class JobKind(StrEnum):
     """What to do when it falls due, and what `subject` then names."""
 
     SETTLE = "settle"  # a payment; network_transaction_id
-    SETTLE_CARD = "settle-card"  # a card payment nobody opened; checkout id
     SETTLE_SMS = "settle-sms"  # a send; processing_id or batch_id
     DELIVER = "deliver"  # an attempt at a callback; callback id
     LET_GO = "let-go"  # a callback that nothing overtook in time; callback id

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 # "About 15 minutes", from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
-# A pending transaction that nobody can ask for any more still has its callback to send.
-PENDING_RETENTION: Final = timedelta(days=1)
 
 
 class Status(StrEnum):
@@ -76,6 +74,7 @@ class Transaction(NamedTuple):
     network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
     decided_at: when it left 002; None before.
     override: what a user has made of it, where there was an override for it.
+    by_hand: it does not end by itself, because a person is to decide it, or it was told not to.
     """
 
     payment: Payment
@@ -85,6 +84,7 @@ class Transaction(NamedTuple):
     status: Status = Status.PENDING
     decided_at: datetime | None = None
     override: "Override | None" = None
+    by_hand: bool = False
 
     @property
     def service_id(self) -> int:
@@ -116,11 +116,13 @@ class Transaction(NamedTuple):
         return initiated, Change(self.status, self.decided_at)
 
     @property
-    def kept_until(self) -> datetime:
-        """When it may be forgotten altogether."""
-        if self.status is Status.PENDING:
-            return self.expires_at + PENDING_RETENTION
-        return self.expires_at
+    def promised(self) -> bool:
+        """Whether it is still to end by itself, with its callback, however late that comes."""
+        return self.status is Status.PENDING and not self.by_hand
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether it may be forgotten altogether."""
+        return self.expires_at <= now and not self.promised
 
     def moved(self, to: Status, at: datetime) -> "Transaction":
         """The transaction in its next status, or `IllegalTransition`."""

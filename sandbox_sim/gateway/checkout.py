@@ -1,10 +1,8 @@
 """The hosted card page behind `redirect_url`: opened, decided by a person, or by time (D20)."""
 
-from datetime import datetime
 from typing import NamedTuple
 
 from sandbox_sim.domain.checkout import STATUS_OF, Checkout, Choice
-from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.outcomes import Sandbox, card_outcome
 from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.ports import Clock, Store, Unit
@@ -34,9 +32,9 @@ class CheckoutPages:
         """The page; `opening` it (a GET, not a HEAD) leaves the decision to the person."""
 
         async def work(unit: Unit) -> Page | None:
-            page = await self._open_page(unit, checkout_id)
-            if page is not None and opening and not page.checkout.opened:
-                await unit.save_checkout(page.checkout._replace(opened=True))
+            page = await self._page(unit, checkout_id)
+            if page is not None and opening and page.transaction.promised:
+                await unit.save_transaction(page.transaction._replace(by_hand=True))
             return page
 
         return await self._store.run(work)
@@ -45,7 +43,7 @@ class CheckoutPages:
         """Pay, fail or cancel; a payment that is decided already stays as it is."""
 
         async def work(unit: Unit) -> Page | None:
-            page = await self._open_page(unit, checkout_id)
+            page = await self._page(unit, checkout_id)
             if page is None or page.transaction.status is not Status.PENDING:
                 return page
             transaction = page.transaction
@@ -69,19 +67,6 @@ class CheckoutPages:
             return page._replace(transaction=decided)
 
         return await self._store.run(work)
-
-    async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE_CARD`: the simulated redirect, unless a browser came."""
-        page = await self._page(unit, job.subject)
-        if page is None or page.checkout.opened or page.transaction.status is not Status.PENDING:
-            return
-        await self._settlement.conclude(unit, page.transaction, page.transaction.destiny, now)
-
-    async def _open_page(self, unit: Unit, checkout_id: str) -> Page | None:
-        """The page, if a browser may still see it."""
-        page = await self._page(unit, checkout_id)
-        expired = page is not None and page.checkout.expires_at <= self._clock.now()
-        return None if expired else page
 
     async def _page(self, unit: Unit, checkout_id: str) -> Page | None:
         checkout = await unit.checkout(checkout_id)

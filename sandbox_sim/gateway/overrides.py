@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final
 
 from sandbox_sim.domain.codes import ACCEPTED, Reply
-from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.outcomes import Outcome
 from sandbox_sim.domain.overrides import Override, override_of
@@ -85,20 +86,18 @@ class Overrides:
             return override if applied else None
         return None
 
-    async def settle_later(self, unit: Unit, transaction: Transaction, job: Job | None) -> None:
-        """Plan how a transaction ends; `job`: how it would without an override, None for never."""
+    async def settle_later(self, unit: Unit, transaction: Transaction, due: datetime) -> None:
+        """Plan how a transaction ends; `due`: when it would by itself without an override."""
         override = transaction.override
-        if override is None:
-            if job is not None:
-                await unit.add_job(job)
-            return
-        if override.status is Status.PENDING:
-            return
-        if override.callback.before_response:
-            at = transaction.initiated_at
-            await self._settlement.conclude(unit, transaction, transaction.destiny, at)
-        elif job is not None:
-            await unit.add_job(job._replace(due_at=job.due_at + override.delay))
+        if override is not None:
+            if override.callback.before_response and override.status is not Status.PENDING:
+                at = transaction.initiated_at
+                await self._settlement.conclude(unit, transaction, transaction.destiny, at)
+                return
+            due += override.delay
+        if not transaction.by_hand:
+            service_id, subject = transaction.service_id, transaction.network_transaction_id
+            await unit.add_job(Job(due, JobKind.SETTLE, service_id, subject))
 
     async def first_attempt(self, service_id: int, network_id: str) -> None:
         """Return when the callback of a transaction was tried, or after some seconds."""

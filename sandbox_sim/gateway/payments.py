@@ -11,7 +11,6 @@ from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.checkout import PAY_PAGES, Checkout
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.codes import Reply
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
 from sandbox_sim.domain.overrides import Override
 from sandbox_sim.domain.payments import Payment
@@ -123,16 +122,19 @@ class Payments:
         self, unit: Unit, transaction: Transaction, code: str, our_address: Callable[[], str]
     ) -> dict[str, object] | None:
         """Keep a transaction, what it spends and how it will end; what the answer has beside it."""
+        is_card = code == "000"
+        delay = self._auto_complete if is_card else self._settle_delay
+        if transaction.destiny is Status.PENDING or (is_card and not delay):
+            transaction = transaction._replace(by_hand=True)
         await unit.add_transaction(transaction)
         if self._accounts.live:
             await self._accounts.move(unit, transaction)
-        if code == "000":
+        await self._overrides.settle_later(unit, transaction, transaction.initiated_at + delay)
+        if is_card:
             checkout_id = await self._open_page(unit, transaction)
             return {"redirect_url": f"{our_address()}{PAY_PAGES}/{checkout_id}"}
-        payment, due = transaction.payment, transaction.initiated_at + self._settle_delay
-        job = Job(due, JobKind.SETTLE, payment.service_id, transaction.network_transaction_id)
-        await self._overrides.settle_later(unit, transaction, job)
-        return {"status": "success"} if payment.operation is Operation.PAYOUT else None
+        is_payout = transaction.payment.operation is Operation.PAYOUT
+        return {"status": "success"} if is_payout else None
 
     async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
         """Make the hosted page of a card payment; returns its id."""
@@ -142,11 +144,7 @@ class Payments:
             network_transaction_id=transaction.network_transaction_id,
             expires_at=transaction.expires_at,
         )
-        await unit.save_checkout(checkout)
-        due = transaction.initiated_at + self._auto_complete
-        job = Job(due, JobKind.SETTLE_CARD, transaction.service_id, checkout.id)
-        by_itself = job if self._auto_complete else None
-        await self._overrides.settle_later(unit, transaction, by_itself)
+        await unit.add_checkout(checkout)
         return checkout.id
 
 

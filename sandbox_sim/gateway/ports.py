@@ -22,7 +22,6 @@ from sandbox_sim.domain.ledger import (
     Posting,
 )
 from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.people import Lives
 from sandbox_sim.domain.rules import Rule
 from sandbox_sim.domain.sms import HistoryQuery, Message
 from sandbox_sim.domain.snapshots import Snapshot
@@ -79,6 +78,12 @@ class Clock(Protocol):
 class Ids(Protocol):
     """Identifiers; each call gives one that was not given before. And chance."""
 
+    first: int  # the number to begin with on a state that none were reserved on
+
+    def take(self, numbers: range, low: Callable[[], None]) -> None:
+        """Make every id of these numbers from now on; call `low` when half of them are given."""
+        ...
+
     def network_transaction_id(self) -> str:
         """Eleven digits (D18)."""
         ...
@@ -97,17 +102,6 @@ class Ids(Protocol):
 
     def draw(self) -> float:
         """A random number, at least 0 and below 1."""
-        ...
-
-
-class People(Protocol):
-    """Whoever a gateway is filled with that has nothing to show yet."""
-
-    def lives(self, seed: int, service_id: int, count: int) -> Lives:
-        """So many payments and SMS, the same every time and everywhere; what is newest is now.
-
-        The payments have no `callback_url`.
-        """
         ...
 
 
@@ -133,7 +127,7 @@ class Unit(Protocol):
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
-        """Exactly this transaction, even if another took over its id, or it is late and pending."""
+        """Exactly this transaction, even if another took over its id, or it ends late by itself."""
         ...
 
     async def add_transaction(self, transaction: Transaction) -> None:
@@ -145,11 +139,11 @@ class Unit(Protocol):
         ...
 
     async def checkout(self, checkout_id: str) -> Checkout | None:
-        """The hosted page of this id."""
+        """The hosted page of this id, until it expires."""
         ...
 
-    async def save_checkout(self, checkout: Checkout) -> None:
-        """Add or replace."""
+    async def add_checkout(self, checkout: Checkout) -> None:
+        """Save a new one."""
         ...
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
@@ -320,6 +314,13 @@ class Unit(Protocol):
 
     async def snapshots(self) -> Sequence[Snapshot]:
         """Every snapshot, the one that was saved last first; `reset` forgets none."""
+        ...
+
+    async def reserve(self, first: int, count: int) -> int:
+        """The first of so many numbers in a row that nobody gets again, even after a reset.
+
+        It is `first` where none were reserved before.
+        """
         ...
 
     async def clock(self) -> ClockState | None:

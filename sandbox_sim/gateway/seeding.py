@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from sandbox_sim.domain import encoding, msisdn, sms
 from sandbox_sim.domain.checkout import STATUS_OF
@@ -16,11 +16,22 @@ from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.accounts import Accounts
 from sandbox_sim.gateway.payments import LEAVE_A_RECORD
-from sandbox_sim.gateway.ports import Clock, People, Store, Unit
+from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.settlement import Settlement
 from sandbox_sim.gateway.sms import Sms
 
 T = TypeVar("T", Purchase, Text)
+
+
+class People(Protocol):
+    """Whoever a gateway is filled with that has nothing to show yet."""
+
+    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+        """So many payments and SMS, the same every time and everywhere; what is newest is now.
+
+        The payments have no `callback_url`.
+        """
+        ...
 
 
 class Seeded(NamedTuple):

@@ -35,9 +35,12 @@ class Settlement:
         self._notices = notices
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE`: a pending transaction succeeds, or as it was told (D16, D31)."""
+        """The handler of `SETTLE`: a transaction succeeds, or as it was told (D16, D31).
+
+        A card payment does so where no browser opened its page: the simulated redirect (D20).
+        """
         transaction = await unit.transaction_by_network_id(job.service_id, job.subject)
-        if transaction is not None and transaction.status is Status.PENDING:
+        if transaction is not None and transaction.promised:
             await self.conclude(unit, transaction, transaction.destiny, now)
 
     async def conclude(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.gateway.ports import StoreError
 
 KINDS: dict[str, Callable[[RandomIds], str]] = {
     "network_transaction_id": RandomIds.network_transaction_id,
@@ -73,3 +74,55 @@ def test_chance_is_that_of_the_seed_and_no_id_changes_by_it() -> None:
     assert drawn != [other.draw() for _ in range(100)]
     assert all(0 <= number < 1 for number in drawn)
     assert one.message_id() == RandomIds(7).message_id()
+
+
+class TestNumbers:
+    """What network transaction ids are made of is somebody else's to say."""
+
+    @pytest.mark.decision("D18")
+    def test_they_are_given_one_after_another(self) -> None:
+        ids = RandomIds()
+        ids.take(range(5, 8), low=lambda: None)
+
+        given = [ids.network_transaction_id() for _ in range(3)]
+
+        assert given == ["10000000005", "10000000006", "10000000007"]
+
+    @pytest.mark.decision("D18")
+    def test_they_begin_anew_below_those_of_made_up_people(self) -> None:
+        ids = RandomIds()
+        ids.take(range(8 * 10**10 - 1, 8 * 10**10 + 1), low=lambda: None)
+
+        assert [ids.network_transaction_id() for _ in range(2)] == ["89999999999", "10000000000"]
+
+    def test_when_half_of_them_are_given_somebody_hears_of_it_once(self) -> None:
+        ids = RandomIds()
+        heard: list[str] = []
+        ids.take(range(100, 110), low=lambda: heard.append("low"))
+
+        for _ in range(5):
+            ids.network_transaction_id()
+        assert heard == []
+        for _ in range(5):
+            ids.network_transaction_id()
+        assert heard == ["low"]
+
+    def test_when_all_of_them_are_given_there_is_no_other(self) -> None:
+        ids = RandomIds()
+        ids.take(range(2), low=lambda: None)
+        given = [ids.network_transaction_id() for _ in range(2)]
+
+        with pytest.raises(StoreError, match="no network transaction ids are left"):
+            ids.network_transaction_id()
+
+        ids.take(range(2, 4), low=lambda: None)
+        assert ids.network_transaction_id() not in given
+
+    @pytest.mark.parametrize("kind", ["message_id", "request_id"])
+    def test_with_others_all_ids_are_others(self, kind: str) -> None:
+        one, same, other = [RandomIds(7) for _ in range(3)]
+        for ids, first in ((one, 0), (same, 0), (other, 10)):
+            ids.take(range(first, first + 10), low=lambda: None)
+
+        assert KINDS[kind](one) == KINDS[kind](same)
+        assert KINDS[kind](one) != KINDS[kind](other)

@@ -1,6 +1,7 @@
 """A gateway that stops, or is killed, and starts again on the same SQLite file (DESIGN, State)."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -8,10 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from sandbox_sim.domain.callbacks import Delivery as State
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask
+from tests.web.given_ids import given_ids
 from tests.web.hosted_page import choose, look, redirect, status
 
 
@@ -52,6 +54,33 @@ def restart(request: pytest.FixtureRequest, start_sandbox: StartSandbox, path: P
 @pytest.fixture
 def after_a_kill(start_sandbox: StartSandbox, path: Path) -> Restart:
     return Restart(start_sandbox, path, kill=True)
+
+
+async def down_for(sandbox: Sandbox, **time: float) -> None:
+    """Let so much gateway time pass from its end to the next start."""
+    later = sandbox.gateway.clock.state.moved(timedelta(**time))
+    await sandbox.gateway.store.run(lambda unit: unit.save_clock(later))
+
+
+@pytest.mark.decision("D18")
+async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
+    """Though every start has the same seed."""
+    before = await given_ids(sandbox, "before")
+
+    again = await restart(sandbox)
+    since = await given_ids(again, "since")
+
+    assert len({*before, *since}) == len(before) + len(since)
+
+
+async def test_a_seed_makes_ids_come_out_the_same_in_a_new_file(
+    start_sandbox: StartSandbox, tmp_path: Path
+) -> None:
+    one, same = [await start_sandbox(store=f"sqlite:{tmp_path}/{name}") for name in ("one", "same")]
+
+    assert [(await each.sms()).body for each in (one, one)] == [
+        (await each.sms()).body for each in (same, same)
+    ]
 
 
 @pytest.mark.spec("sandbox.10")
@@ -183,14 +212,36 @@ class TestCallbacks:
     ) -> None:
         """The clock was on its way: where it goes is kept before it leaves."""
         await sandbox.collect(callback_url=receiver.url)
-        goal = sandbox.gateway.clock.state.moved(timedelta(minutes=2))
-        await sandbox.gateway.store.run(lambda unit: unit.save_clock(goal))
+        await down_for(sandbox, minutes=2)
 
         again = await after_a_kill(sandbox)
         await receiver.arrival()
 
         assert receiver.delivery.body["trans_ref"] == "T1"
         assert (await again.status()).data["status"] == "000"
+
+    @pytest.mark.spec("service.8")
+    @pytest.mark.decision("D15", "D16")
+    @pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card, Sandbox.bill])
+    async def test_it_goes_out_however_long_nobody_ran(
+        self,
+        sandbox: Sandbox,
+        after_a_kill: Restart,
+        receiver: Receiver,
+        pay: Callable[..., Awaitable[Seen]],
+    ) -> None:
+        """Its status is forgotten by then."""
+        await pay(sandbox, callback_url=receiver.url)
+        network_id = (await sandbox.status()).data["network_transaction_id"]
+        await down_for(sandbox, days=400)
+
+        again = await after_a_kill(sandbox)
+        assert (await again.status()).code == "027"
+        await receiver.arrival()
+
+        assert receiver.delivery.body["trans_id"] == network_id
+        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+        assert (await again.status()).code == "027"
 
 
 async def test_a_clock_goes_on_as_it_was_set(sandbox: Sandbox, restart: Restart) -> None:

@@ -9,18 +9,20 @@ import pytest
 from aiohttp import ClientSession, web
 
 from sandbox_sim.adapters.clock import SystemClock, VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.server import GatewayRunner
 from tests import postgres
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, Seen
 from tests.proxy import Proxy, proxy
 from tests.records import every
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask
 from tests.web.events import fields, listening
+from tests.web.given_ids import given_ids
 from tests.web.overriding import override
 
 Start = Callable[..., Awaitable[Sandbox]]
@@ -46,7 +48,7 @@ async def start(database: str) -> AsyncIterator[Start]:
 
         async def started(clock: Clock | None = None, **settings: Any) -> Sandbox:
             chosen = Settings(**{"store": database, **settings})
-            gateway = build(chosen, clock=clock or VirtualClock())
+            gateway = build(chosen, clock=clock or VirtualClock(), ids=RandomIds(seed=1))
             runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()
@@ -57,6 +59,19 @@ async def start(database: str) -> AsyncIterator[Start]:
         yield started
         for runner in runners:
             await runner.cleanup()
+
+
+@pytest.mark.decision("D18")
+async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: Start) -> None:
+    """Though all have the same seed."""
+    one, other = await start(), await start()
+    given = [*await given_ids(one, "one"), *await given_ids(other, "other")]
+    await one.stop()
+    await other.stop()
+
+    given += await given_ids(await start(), "later")
+
+    assert len(set(given)) == len(given)
 
 
 async def shown_clock(sandbox: Sandbox) -> dict[str, Any]:
@@ -214,16 +229,19 @@ async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> Non
 
 
 @pytest.mark.decision("D16")
+@pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card])
 async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch, pay: Callable[..., Awaitable[Seen]]
 ) -> None:
-    one, other = await start(settle_delay_ms=0), await start(settle_delay_ms=0)
+    soon = {"settle_delay_ms": 1, "card_auto_complete_ms": 1}
+    one, other = await start(**soon), await start(**soon)
     gate = one.gateway.deliveries.gate
     release, held = gate.release, list[str]()
     monkeypatch.setattr(gate, "release", held.append)
 
-    assert (await one.collect()).code == "202"
-    assert await other.gateway.jobs.run_due(other.gateway.clock.now()) == []
+    assert (await pay(one)).code in {"202", "000"}
+    await one.advance(milliseconds=1)
+    assert await other.gateway.jobs.run_due(one.gateway.clock.now()) == []
     assert await one.inbox() == []
 
     release(held[0])

@@ -95,7 +95,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         number, found = self._checkouts.get(checkout_id, (0, None))
         return None if found is None or self._is_gone(found.service_id, number) else found
 
-    async def save_checkout(self, checkout: Checkout) -> None:
+    async def add_checkout(self, checkout: Checkout) -> None:
         _ = self._services[checkout.service_id]  # begins before its first checkout
         self._put(self._checkouts, checkout.id, (next(self._serials), checkout))
 
@@ -274,6 +274,12 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
 
     async def announce(self, topic: Topic) -> None:
         self.announced = (*self.announced, topic)
+
+    async def reserve(self, first: int, count: int) -> int:
+        begin = first if self._first_free is None else self._first_free
+        self.undo.append(partial(setattr, self, "_first_free", self._first_free))
+        self._first_free = begin + count
+        return begin
 
     async def clock(self) -> ClockState | None:
         return self._clock_state

@@ -83,8 +83,8 @@ def copied(kept: Any, by: timedelta) -> Any:
 
 
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.
-def _kept_until(_id: str, record: tuple[int, Checkout], _now: object) -> datetime:
-    return record[1].kept_until
+def _expires_at(_id: str, record: tuple[int, Checkout], _now: object) -> datetime:
+    return record[1].expires_at
 
 
 class MemoryState(Undo):
@@ -98,6 +98,7 @@ class MemoryState(Undo):
         self._numbers = itertools.count(1)
         self._serials = itertools.count(1)
         self._clock_state: ClockState | None = None
+        self._first_free: int | None = None
         self._snapshots: dict[str, tuple[Snapshot, Kept]] = {}
         self._begin_anew()
 
@@ -105,7 +106,7 @@ class MemoryState(Undo):
         self._services: dict[int, Service] = defaultdict(self._new_service)
         self._checkouts: TLRUCache[str, tuple[int, Checkout]] = TLRUCache(
             maxsize=math.inf,
-            ttu=_kept_until,  # type: ignore[arg-type]
+            ttu=_expires_at,  # type: ignore[arg-type]
             timer=self._clock.now,  # type: ignore[arg-type]
         )
         self._heap: list[QueuedJob] = []

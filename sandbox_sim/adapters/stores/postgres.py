@@ -9,8 +9,7 @@ of what it works on, and those of one that died run out, so that another does it
 import asyncio
 import contextlib
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
@@ -49,10 +48,6 @@ _AGAIN: Final = (
 )
 # Seconds that units of work in hand may still take when we close.
 _CLOSING_S: Final = 2.0
-# Network transaction ids have eleven digits, and the first is no 0 (D18).
-_FIRST_NUMBER: Final = 10**10
-_NUMBERS: Final = 9 * 10**10
-_IN_A_BLOCK: Final = 10**6
 
 log = logging.getLogger("sandbox_sim.store")
 
@@ -69,7 +64,6 @@ class PostgresStore(Watched):
         self, url: str, clock: Clock, gate: AnswerGate | None = None, lease: timedelta = LEASE
     ) -> None:
         super().__init__()
-        self.network_numbers = NetworkNumbers()
         self._url = url
         self._clock = clock
         self._gate = gate or AnswerGate()
@@ -94,7 +88,6 @@ class PostgresStore(Watched):
             async with self._pool.acquire() as connection:
                 await migrate(connection)
             await self._line.open()
-            self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
         except BaseException as error:
             await self.close()
             raise self._in_words(error) from None
@@ -190,10 +183,8 @@ class PostgresStore(Watched):
             self._tidying = asyncio.create_task(self._tidy())
 
     async def _tidy(self) -> None:
-        """What is done now and then: forget what is over, and have ids in store."""
+        """What is done now and then: forget what is over."""
         try:
-            if self.network_numbers.low:
-                self.network_numbers.add(await self._run(lambda unit: unit.next_block()))
             now = self._clock.now()
             if self._forget_at is None or now >= self._forget_at:
                 self._forget_at = now + FORGET_EVERY
@@ -208,36 +199,6 @@ class PostgresStore(Watched):
         if isinstance(error, StoreError):
             return StoreError(f"{masked(self._url)}: {error}")
         return error
-
-
-class NetworkNumbers:
-    """An iterator of numbers that no other server of the gateway gives, from blocks of them."""
-
-    def __init__(self) -> None:
-        self._blocks: deque[Iterator[int]] = deque()
-        self._left = 0
-
-    @property
-    def low(self) -> bool:
-        """Whether it is time for another block."""
-        return self._left < _IN_A_BLOCK // 2
-
-    def add(self, block: int) -> None:
-        """From now on the numbers of this block are ours."""
-        first = _FIRST_NUMBER + block * _IN_A_BLOCK % _NUMBERS
-        self._blocks.append(iter(range(first, first + _IN_A_BLOCK)))
-        self._left += _IN_A_BLOCK
-
-    def __iter__(self) -> Iterator[int]:
-        return self
-
-    def __next__(self) -> int:
-        while self._blocks:
-            for number in self._blocks[0]:
-                self._left -= 1
-                return number
-            self._blocks.popleft()
-        raise StoreError("no network transaction ids are left until the store is back")
 
 
 async def _close(pool: Pool) -> None:

@@ -1,7 +1,6 @@
 """Our tables in a Postgres database: a schema of their own, made and brought up to date.
 
-Beside what both databases have there is the table `gateway`, with one row: the version of the
-tables, and how many blocks of network transaction ids were given out.
+Beside what both databases have there is the table `gateway`, with one row, the version of them all.
 """
 
 from typing import Final
@@ -19,10 +18,9 @@ _TABLES: Final = (
 )
 _FOUNDATION: Final = """
 CREATE TABLE gateway (
-    version INTEGER NOT NULL,
-    network_blocks BIGINT NOT NULL
+    version INTEGER NOT NULL
 );
-INSERT INTO gateway VALUES (0, 0);
+INSERT INTO gateway VALUES (0);
 """
 
 

@@ -20,9 +20,6 @@ _ADD_HELD_JOB: Final = (
     "INSERT INTO jobs (due_at, kind, service_id, subject, lease_until) "
     "VALUES (?, ?, ?, ?, {lease}) RETURNING number"
 )
-_NEXT_BLOCK: Final = (
-    "UPDATE gateway SET network_blocks = network_blocks + 1 RETURNING network_blocks - 1"
-)
 _OTHERS: Final = (
     "SELECT pid FROM pg_stat_activity "
     "WHERE datname = current_database() AND application_name = ? AND pid <> ?"
@@ -159,12 +156,6 @@ class PostgresUnit(SqlUnit):
             self._timeout = _LONG_S
             await super().forget(now)
             self.wrote = False  # nothing that anybody waits for
-
-    async def next_block(self) -> int:
-        """The number of a block of network transaction ids that nobody else has."""
-        ((number,),) = await self._rows(_NEXT_BLOCK)
-        self.wrote = False  # nothing that anybody waits for
-        return int(number)
 
 
 @lru_cache(maxsize=1024)

@@ -74,13 +74,14 @@ def from_transaction(transaction: Transaction) -> Row:
         transaction.status.value,
         _maybe_micros(transaction.decided_at),
         None if override is None else json.dumps(override.shown()),
+        int(transaction.by_hand),
     )
 
 
 def to_transaction(row: Row) -> Transaction:
     """From the columns of `TRANSACTION`."""
     operation, service_id, transaction_id, reference, amount, *more = row
-    *texts, network_id, client_key, initiated_at, status, decided_at, override = more
+    *texts, network_id, client_key, initiated_at, status, decided_at, override, by_hand = more
     payment = Payment(
         Operation(operation), service_id, transaction_id, reference, Decimal(amount), *texts
     )
@@ -92,18 +93,20 @@ def to_transaction(row: Row) -> Transaction:
         Status(status),
         _maybe_moment(decided_at),
         None if override is None else override_of(json.loads(override)),
+        bool(by_hand),
     )
 
 
 def from_checkout(checkout: Checkout) -> Row:
     """In the order of `CHECKOUT`."""
-    return (*checkout[:3], micros(checkout.expires_at), int(checkout.opened))
+    *ids, expires_at = checkout
+    return (*ids, micros(expires_at))
 
 
 def to_checkout(row: Row) -> Checkout:
     """From the columns of `CHECKOUT`."""
-    *ids, expires_at, opened = row
-    return Checkout._make((*ids, moment(expires_at), bool(opened)))
+    *ids, expires_at = row
+    return Checkout._make((*ids, moment(expires_at)))
 
 
 def from_callback(callback: Callback) -> Row:

@@ -35,7 +35,8 @@ CREATE TABLE transactions (
     initiated_at BIGINT NOT NULL,
     status TEXT NOT NULL,
     decided_at BIGINT,
-    override TEXT
+    override TEXT,
+    by_hand SMALLINT NOT NULL
 );
 CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
@@ -44,8 +45,7 @@ CREATE TABLE checkouts (
     id TEXT PRIMARY KEY,
     service_id BIGINT NOT NULL,
     network_transaction_id TEXT NOT NULL,
-    expires_at BIGINT NOT NULL,
-    opened SMALLINT NOT NULL
+    expires_at BIGINT NOT NULL
 );
 CREATE INDEX checkouts_by_expiry ON checkouts (expires_at);
 
@@ -178,6 +178,10 @@ CREATE TABLE snapshots (
     taken_at BIGINT NOT NULL,
     records TEXT NOT NULL
 );
+
+-- One row: the first number that nobody has reserved, NULL before anybody did.
+CREATE TABLE numbers (first_free BIGINT);
+INSERT INTO numbers VALUES (NULL);
 
 -- One row, empty until the clock is set.
 CREATE TABLE clock (

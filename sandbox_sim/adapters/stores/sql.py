@@ -24,17 +24,13 @@ from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.sms import HistoryQuery, Message
-from sandbox_sim.domain.transactions import (
-    PENDING_RETENTION,
-    STATUS_RETENTION,
-    Status,
-    Transaction,
-)
+from sandbox_sim.domain.transactions import STATUS_RETENTION, Status, Transaction
 from sandbox_sim.gateway.ports import Clock, JobLost
 
 _ADD_TRANSACTION = insert("transactions", rows.TRANSACTION)
 _SAVE_TRANSACTION = (
-    "UPDATE transactions SET party = ?, status = ?, decided_at = ? WHERE network_transaction_id = ?"
+    "UPDATE transactions SET party = ?, status = ?, decided_at = ?, by_hand = ? "
+    "WHERE network_transaction_id = ?"
 )
 _TRANSACTION = select(
     rows.TRANSACTION,
@@ -44,7 +40,7 @@ _TRANSACTION = select(
 _TRANSACTION_BY_NETWORK_ID = select(
     rows.TRANSACTION, "transactions", "network_transaction_id = ? AND service_id = ?"
 )
-_SAVE_CHECKOUT = upsert("checkouts", "id", rows.CHECKOUT)
+_ADD_CHECKOUT = insert("checkouts", rows.CHECKOUT)
 _CHECKOUT = select(rows.CHECKOUT, "checkouts", "id = ?")
 _SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
 _CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
@@ -80,10 +76,11 @@ _INBOX_OVERFLOW = (
     "DELETE FROM inbox WHERE name = ? AND number <= "
     "(SELECT number FROM inbox WHERE name = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
+_RESERVE = "UPDATE numbers SET first_free = coalesce(first_free, ?) + ? RETURNING first_free - ?"
 _FIRST_LIVE = "SELECT number FROM transactions WHERE initiated_at > ? ORDER BY number LIMIT 1"
 _FORGET_TRANSACTIONS = (
     "DELETE FROM transactions WHERE number < ? AND initiated_at <= ? "
-    "AND (status <> ? OR initiated_at <= ?)"
+    "AND (status <> ? OR by_hand = 1)"
 )
 _FORGET_CALLBACKS = (
     "DELETE FROM callbacks WHERE service_id = ? AND state <> ? AND number <= "
@@ -120,7 +117,7 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
         await self._lock("network id", network_transaction_id)
         row = await self._row(_TRANSACTION_BY_NETWORK_ID, network_transaction_id, service_id)
         found = None if row is None else rows.to_transaction(row)
-        return None if found is None or found.kept_until <= self._clock.now() else found
+        return None if found is None or found.is_over(self._clock.now()) else found
 
     async def add_transaction(self, transaction: Transaction) -> None:
         await self._rows(_ADD_TRANSACTION, *rows.from_transaction(transaction))
@@ -131,6 +128,7 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
             transaction.payment.party,
             transaction.status.value,
             None if transaction.decided_at is None else micros(transaction.decided_at),
+            int(transaction.by_hand),
             transaction.network_transaction_id,
         )
 
@@ -138,10 +136,10 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
         await self._lock("checkout", checkout_id)
         row = await self._row(_CHECKOUT, checkout_id)
         found = None if row is None else rows.to_checkout(row)
-        return None if found is None or found.kept_until <= self._clock.now() else found
+        return None if found is None or found.expires_at <= self._clock.now() else found
 
-    async def save_checkout(self, checkout: Checkout) -> None:
-        await self._rows(_SAVE_CHECKOUT, *rows.from_checkout(checkout))
+    async def add_checkout(self, checkout: Checkout) -> None:
+        await self._rows(_ADD_CHECKOUT, *rows.from_checkout(checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
         row = await self._row(_CALLBACK, callback_id)
@@ -161,14 +159,13 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
         return [name for _, name in sorted((number, name) for number, name in found)]
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        over, long_over = _over(self._clock.now())
         found = await self._listed(
             "transactions",
             rows.TRANSACTION,
             "network_transaction_id",
             listing,
-            "(initiated_at > ? OR (status = ? AND initiated_at > ?))",
-            *(over, Status.PENDING.value, long_over),
+            "(initiated_at > ? OR (status = ? AND by_hand = 0))",
+            *(_over(self._clock.now()), Status.PENDING.value),
         )
         return [rows.to_transaction(row) for row in found]
 
@@ -316,6 +313,10 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
     async def clear_inbox(self, name: str) -> int:
         return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
 
+    async def reserve(self, first: int, count: int) -> int:
+        ((begin,),) = await self._rows(_RESERVE, first, count, count)
+        return int(begin)
+
     async def clock(self) -> ClockState | None:
         (row,) = await self._rows("SELECT shift, frozen_at FROM clock")
         return rows.to_clock_state(row)
@@ -326,13 +327,11 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
 
     async def forget(self, now: datetime) -> None:
         """Let go of what nobody can ask for any more."""
-        over, long_over = _over(now)
+        over = _over(now)
         live = await self._row(_FIRST_LIVE, over)
         before = live[0] if live else _A_NUMBER_BEYOND_ALL
-        await self._rows(_FORGET_TRANSACTIONS, before, over, Status.PENDING.value, long_over)
-        await self._rows(
-            "DELETE FROM checkouts WHERE expires_at <= ?", micros(now - PENDING_RETENTION)
-        )
+        await self._rows(_FORGET_TRANSACTIONS, before, over, Status.PENDING.value)
+        await self._rows("DELETE FROM checkouts WHERE expires_at <= ?", micros(now))
         pending = Delivery.PENDING.value
         for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
             await self._rows(
@@ -340,10 +339,9 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
             )
 
 
-def _over(now: datetime) -> tuple[int, int]:
-    """A transaction from then or before is over: one that is decided, and one that is pending."""
-    ended = now - STATUS_RETENTION
-    return micros(ended), micros(ended - PENDING_RETENTION)
+def _over(now: datetime) -> int:
+    """A transaction from then or before is over, unless it is still to end by itself."""
+    return micros(now - STATUS_RETENTION)
 
 
 def _filters(query: HistoryQuery) -> tuple[str, list[object]]:

@@ -40,19 +40,19 @@ class StatusCache(TLRUCache[datetime, list[str]]):
     def find(self, network_id: str) -> Transaction | None:
         """The transaction, unless its term is over."""
         found = self.records.get(network_id)
-        return None if found is None or found.kept_until <= self._clock.now() else found
+        return None if found is None or found.is_over(self._clock.now()) else found
 
     def newest_first(self) -> Iterator[Transaction]:
         """Every transaction whose term is not over."""
         now = self._clock.now()
-        return (t for t in reversed(self.records.values()) if t.kept_until > now)
+        return (t for t in reversed(self.records.values()) if not t.is_over(now))
 
     def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
-        """Forget what is over; what is pending still is kept longer."""
+        """Forget what is over; what is still to end by itself is looked at again in a minute."""
         ended = super().expire(time)
-        for minute, ids in ended:
+        for _, ids in ended:
             for transaction in filter(None, map(self.records.get, ids)):
-                self._forget(transaction, minute)
+                self._forget(transaction)
         return ended
 
     def copied(self, by: timedelta) -> "StatusCache":
@@ -60,16 +60,16 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         now, other = self._clock.now(), StatusCache(self._clock)
         for network_id, transaction in self.records.items():
             moved = moved_on(transaction, by)
-            if moved.kept_until > now:
+            if not moved.is_over(now):
                 other.records[network_id] = moved
-                other._keep(network_id, moved.kept_until)
+                other._keep(network_id, max(moved.expires_at, now))
         other.current = {name: i for name, i in self.current.items() if i in other.records}
         return other
 
-    def _forget(self, transaction: Transaction, minute: datetime) -> None:
+    def _forget(self, transaction: Transaction) -> None:
         network_id = transaction.network_transaction_id
-        if transaction.kept_until > minute:
-            self._keep(network_id, transaction.kept_until)
+        if transaction.promised:
+            self._keep(network_id, self._clock.now())
             return
         del self.records[network_id]
         if self.current.get(transaction.transaction_id) == network_id:
@@ -77,9 +77,9 @@ class StatusCache(TLRUCache[datetime, list[str]]):
 
     def _keep(self, network_id: str, until: datetime) -> None:
         if not self._begin <= until < self._end:
-            self._begin = until.replace(second=0, microsecond=0)
-            self._end = self._begin + _A_MINUTE
-            self._ids = self.setdefault(self._end, [])
+            begin = until.replace(second=0, microsecond=0)
+            ids = self.setdefault(begin + _A_MINUTE, [])  # which may let others go, and keep some
+            self._begin, self._end, self._ids = begin, begin + _A_MINUTE, ids
         self._ids.append(network_id)
 
 

@@ -42,7 +42,7 @@ class TestUnits:
     async def test_what_was_written_is_read_back_in_the_same_unit(self, store: Store) -> None:
         async def work(unit: Unit) -> None:
             await unit.add_transaction(transaction())
-            await unit.save_checkout(checkout())
+            await unit.add_checkout(checkout())
             await unit.save_callback(callback())
             await unit.post(posting())
             await unit.add_messages([message()])
@@ -53,7 +53,7 @@ class TestUnits:
 
     async def test_what_was_written_is_read_back_in_the_next_unit(self, store: Store) -> None:
         await store.run(lambda unit: unit.add_transaction(transaction()))
-        await store.run(lambda unit: unit.save_checkout(checkout()))
+        await store.run(lambda unit: unit.add_checkout(checkout()))
         await store.run(lambda unit: unit.save_callback(callback()))
         await store.run(lambda unit: unit.post(posting()))
         await store.run(lambda unit: unit.add_messages([message()]))
@@ -165,17 +165,49 @@ class TestTransactions:
         seen = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
         assert (seen is not None) is found
 
+    @pytest.mark.decision("D16")
+    @pytest.mark.parametrize("hours", [20, 25, 10_000])
     @pytest.mark.parametrize(
-        ("status", "found"), [(Status.PENDING, True), (Status.SUCCESSFUL, False)]
+        ("fields", "found"),
+        [({}, True), ({"by_hand": True}, False), ({"status": Status.SUCCESSFUL}, False)],
     )
-    async def test_a_pending_one_is_kept_for_its_callback(
-        self, store: Store, clock: VirtualClock, status: Status, found: bool
+    async def test_one_that_ends_by_itself_is_kept_until_it_does(
+        self,
+        store: Store,
+        clock: VirtualClock,
+        hours: float,
+        fields: dict[str, Any],
+        found: bool,
     ) -> None:
         """A settlement may come late: after a long delay, or a machine that slept."""
-        await store.run(lambda unit: unit.add_transaction(transaction(status=status)))
-        clock.move_to(after(hours=20))
+        made = transaction(**fields)
+        await store.run(lambda unit: unit.add_transaction(made))
+        clock.move_to(after(hours=hours))
+        newer = transaction("2" * 11, transaction_id="T2", initiated_at=clock.now())
+        await store.run(lambda unit: unit.add_transaction(newer))
 
         assert (await by_network_id(store, "10000000001") is not None) is found
+        listed = await store.run(lambda unit: unit.list_transactions(every(SERVICE)))
+        assert (made in listed) is found
+
+    async def test_a_snapshot_keeps_it_too(self, store: Store, clock: VirtualClock) -> None:
+        late = transaction()
+        await store.run(lambda unit: unit.add_transaction(late))
+        clock.move_to(after(days=2))
+        await store.run(lambda unit: unit.save_snapshot("late", None, clock.now()))
+        await store.run(lambda unit: unit.restore_snapshot("late", clock.now()))
+
+        assert await by_network_id(store, "10000000001") == late
+
+    async def test_once_it_has_ended_late_it_is_over(
+        self, store: Store, clock: VirtualClock
+    ) -> None:
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+        clock.move_to(after(days=2))
+        decided = transaction().moved(Status.SUCCESSFUL, after(days=2))
+        await store.run(lambda unit: unit.save_transaction(decided))
+
+        assert await by_network_id(store, "10000000001") is None
 
 
 async def by_network_id(store: Store, network_id: str) -> object:
@@ -184,19 +216,12 @@ async def by_network_id(store: Store, network_id: str) -> object:
 
 @pytest.mark.decision("D20")
 class TestCheckouts:
-    async def test_an_opened_page_replaces_the_unopened_one(self, store: Store) -> None:
-        await store.run(lambda unit: unit.save_checkout(checkout()))
-        await store.run(lambda unit: unit.save_checkout(checkout(opened=True)))
-
-        assert await store.run(lambda unit: unit.checkout("P1")) == checkout(opened=True)
-
-    @pytest.mark.parametrize(("hours", "found"), [(1, True), (24, True), (25, False)])
-    async def test_it_is_kept_a_day_longer_than_it_may_be_seen(
-        self, store: Store, clock: VirtualClock, hours: float, found: bool
+    @pytest.mark.parametrize(("minutes", "found"), [(0, True), (14.99, True), (15, False)])
+    async def test_it_is_there_until_it_expires(
+        self, store: Store, clock: VirtualClock, minutes: float, found: bool
     ) -> None:
-        """Its payment may still have to complete by itself."""
-        await store.run(lambda unit: unit.save_checkout(checkout()))
-        clock.move_to(after(hours=hours))
+        await store.run(lambda unit: unit.add_checkout(checkout()))
+        clock.move_to(after(minutes=minutes))
 
         assert (await store.run(lambda unit: unit.checkout("P1")) is not None) is found
 

@@ -39,7 +39,7 @@ async def written_and_read(unit: Unit, text: str) -> list[bool]:
     await unit.add_transaction(paid)
     await unit.save_callback(made)
     await unit.add_messages([sent])
-    await unit.save_checkout(page)
+    await unit.add_checkout(page)
     await unit.post(posting(reason=text, subject=text))
     await unit.add_inbox_message(text, delivery(text, headers=((text, text),)))
     await unit.add_job(job(text))
@@ -93,7 +93,7 @@ async def test_what_is_no_text_is_kept_or_refused_and_nothing_else_is_harmed(
 ) -> None:
     async def work(unit: Unit) -> bool:
         await unit.post(posting("7"))
-        await unit.save_checkout(checkout(text))
+        await unit.add_checkout(checkout(text))
         return await unit.checkout(text) == checkout(text)
 
     try:

@@ -33,7 +33,7 @@ async def fill(unit: Unit) -> None:
     for service_id, n in ((SERVICE, 1), (OTHER, 2)):
         own: dict[str, Any] = {"service_id": service_id}
         await unit.add_transaction(transaction(f"1000000000{n}", **own))
-        await unit.save_checkout(checkout(f"P{n}", **own))
+        await unit.add_checkout(checkout(f"P{n}", **own))
         await unit.save_callback(callback(f"C{n}", **own))
         await unit.add_job(job(str(n), **own))
         await unit.post(posting(**own))

@@ -40,7 +40,7 @@ class Broken(Exception):
 async def prepared(unit: Unit) -> None:
     """What lies in the store before the unit that raises: one of everything."""
     await unit.add_transaction(transaction("10000000001"))
-    await unit.save_checkout(checkout())
+    await unit.add_checkout(checkout())
     await unit.save_callback(callback("C1"))
     await unit.save_callback(callback("C2"))
     await unit.add_job(job("due"))
@@ -118,8 +118,10 @@ WRITES: dict[str, Write] = {
     "a decided transaction": lambda u: u.save_transaction(
         transaction("10000000001").moved(Status.SUCCESSFUL, NOW)
     ),
-    "a new checkout": lambda u: u.save_checkout(checkout("P2")),
-    "an opened checkout": lambda u: u.save_checkout(checkout("P1", opened=True)),
+    "a new checkout": lambda u: u.add_checkout(checkout("P2")),
+    "a transaction left to a person": lambda u: u.save_transaction(
+        transaction("10000000001", by_hand=True)
+    ),
     "a new callback": lambda u: u.save_callback(callback("C3")),
     "a finished callback": lambda u: u.save_callback(TAKEN),
     "a new finished callback": lambda u: u.save_callback(TAKEN._replace(id="C3")),

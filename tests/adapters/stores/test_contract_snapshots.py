@@ -47,7 +47,7 @@ async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
         await unit.add_transaction(
             transaction(network_id, transaction_id=f"T{n}", **own, **decided)
         )
-        await unit.save_checkout(checkout(f"P{name}", network_transaction_id=network_id, **own))
+        await unit.add_checkout(checkout(f"P{name}", network_transaction_id=network_id, **own))
         done = {"state": Delivery.FAILED} if n == 1 else {}
         await unit.save_callback(callback(f"C{name}", attempts=(TRIED,), **own, **done))
         await unit.add_job(job(f"C{name}", after(minutes=n), **own))

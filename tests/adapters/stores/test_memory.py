@@ -155,6 +155,26 @@ class TestExpiredTransactions:
 
         assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
 
+    @pytest.mark.decision("D16")
+    async def test_one_that_ends_late_is_held_until_it_has(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        held = store._unit._services[SERVICE].transactions
+        await store.run(methodcaller("add_transaction", transaction()))
+        for hours in (1, 30):
+            clock.move_to(after(hours=hours))
+            other = decided(f"{hours:011d}", transaction_id="T2", initiated_at=clock.now())
+            await store.run(methodcaller("add_transaction", other))
+            assert list(held.records) == ["10000000001", f"{hours:011d}"]
+
+        ended = transaction().moved(Status.SUCCESSFUL, clock.now())
+        await store.run(methodcaller("save_transaction", ended))
+        clock.move_to(after(hours=30, minutes=1))
+        third = transaction("3" * 11, transaction_id="T3", initiated_at=clock.now())
+        await store.run(methodcaller("add_transaction", third))
+
+        assert list(held.records) == ["00000000030", "3" * 11]
+
     async def test_a_broken_unit_brings_back_none_that_had_expired(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
@@ -174,9 +194,9 @@ class TestExpiredTransactions:
 
 
 async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
-    await store.run(methodcaller("save_checkout", checkout("old")))
-    clock.move_to(after(days=1, minutes=15))
-    await store.run(methodcaller("save_checkout", checkout("new", expires_at=after(days=2))))
+    await store.run(methodcaller("add_checkout", checkout("old")))
+    clock.move_to(after(minutes=15))
+    await store.run(methodcaller("add_checkout", checkout("new", expires_at=after(minutes=30))))
 
     assert list(store._unit._checkouts) == ["new"]
 

@@ -106,15 +106,12 @@ class TestTogether:
         assert sum(a != b for a, b in pairwise(batches)) == 19
 
     @pytest.mark.decision("D18")
-    async def test_no_two_give_the_same_network_transaction_id(
-        self, open_postgres: OpenPostgres
-    ) -> None:
+    async def test_no_two_reserve_the_same_numbers(self, open_postgres: OpenPostgres) -> None:
         stores = [await open_postgres() for _ in range(3)]
 
-        found = [str(next(store.network_numbers)) for store in stores for _ in range(1000)]
+        reserved = [store.run(lambda unit: unit.reserve(5, 10)) for store in stores * 10]
 
-        assert len(set(found)) == 3000
-        assert {len(number) for number in found} == {11}
+        assert sorted(await asyncio.gather(*reserved)) == list(range(5, 305, 10))
 
 
 class TestInOneAnothersWay:
