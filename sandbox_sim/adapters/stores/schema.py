@@ -11,7 +11,7 @@ from typing import Final
 # what is in them and a snapshot keeps it. Columns called `at` or `…_at` are times, and no others.
 OF_SERVICES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
-    *("requests", "dropped_requests", "rules"),
+    *("requests", "journals", "rules"),
 )
 OF_ALL: Final = ("inbox",)
 
@@ -150,10 +150,11 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_by_service ON requests (service_id, number);
 
--- How many requests of a service made room for newer ones.
-CREATE TABLE dropped_requests (
+-- How many requests of a service there are, and how many made room for newer ones.
+CREATE TABLE journals (
     service_id BIGINT PRIMARY KEY,
-    count BIGINT NOT NULL
+    kept BIGINT NOT NULL,
+    dropped BIGINT NOT NULL
 );
 
 -- The service of a rule for all of them is NULL.

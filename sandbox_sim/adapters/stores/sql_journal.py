@@ -1,5 +1,6 @@
 """The journal of requests in SQL: written in bulk, bounded for each service by and by."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from sandbox_sim.adapters.stores import rows
@@ -8,15 +9,15 @@ from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.listing import Listing
 
 _ADD_ENTRY = insert("requests", rows.ENTRY)
-# By the index on service_id and number, so it takes as long as it takes to count to the bound.
+_COUNT = (
+    "INSERT INTO journals (service_id, kept, dropped) VALUES (?, ?, 0) ON CONFLICT (service_id) "
+    "DO UPDATE SET kept = journals.kept + excluded.kept RETURNING kept"
+)
 _MAKE_ROOM = (
-    "DELETE FROM requests WHERE service_id = ? AND number <= (SELECT number FROM requests "
-    "WHERE service_id = ? ORDER BY number DESC LIMIT 1 OFFSET ?) RETURNING number"
+    "DELETE FROM requests WHERE number IN "
+    "(SELECT number FROM requests WHERE service_id = ? ORDER BY number LIMIT ?)"
 )
-_ADD_DROPPED = (
-    "INSERT INTO dropped_requests (service_id, count) VALUES (?, ?) ON CONFLICT (service_id) "
-    "DO UPDATE SET count = dropped_requests.count + excluded.count"
-)
+_COUNT_DROPPED = "UPDATE journals SET kept = kept - ?, dropped = dropped + ? WHERE service_id = ?"
 
 
 class SqlJournal(SqlBase):
@@ -24,11 +25,13 @@ class SqlJournal(SqlBase):
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         await self._each(_ADD_ENTRY, [rows.from_entry(entry) for entry in entries])
+        added = Counter(entry.service_id or NO_SERVICE for entry in entries)
         # In this order everywhere, so that two servers wait for one another one way only.
-        for service_id in sorted({entry.service_id or NO_SERVICE for entry in entries}):
-            gone = await self._rows(_MAKE_ROOM, service_id, service_id, KEPT_REQUESTS)
-            if gone:
-                await self._rows(_ADD_DROPPED, service_id, len(gone))
+        for service_id in sorted(added):
+            ((kept,),) = await self._rows(_COUNT, service_id, added[service_id])
+            if (gone := kept - KEPT_REQUESTS) > 0:
+                await self._rows(_MAKE_ROOM, service_id, gone)
+                await self._rows(_COUNT_DROPPED, gone, gone, service_id)
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
         found = await self._listed("requests", rows.ENTRY, "id", listing)
@@ -36,11 +39,12 @@ class SqlJournal(SqlBase):
 
     async def clear_entries(self, service_id: int | None) -> int:
         condition, values = where({"service_id = ?": service_id})
+        await self._rows(f"UPDATE journals SET kept = 0 WHERE {condition}", *values)
         statement = f"DELETE FROM requests WHERE {condition} RETURNING number"
         return len(await self._rows(statement, *values))
 
     async def dropped_entries(self, service_id: int | None) -> int:
         condition, values = where({"service_id = ?": service_id})
-        statement = f"SELECT coalesce(sum(count), 0) FROM dropped_requests WHERE {condition}"
+        statement = f"SELECT coalesce(sum(dropped), 0) FROM journals WHERE {condition}"
         row = await self._row(statement, *values)
         return int(row[0]) if row else 0

@@ -16,7 +16,7 @@ from sandbox_sim.domain.snapshots import Snapshot
 _SNAPSHOTS = "SELECT number, name, service_id, taken_at, records FROM snapshots"
 _ADD = insert("snapshots", ("name", "service_id", "taken_at", "records")) + " RETURNING number"
 # Their rows are sums, and no records.
-_SUMS = frozenset({"balances", "dropped_requests"})
+_SUMS = frozenset({"balances", "journals"})
 # Nobody has claimed a job that is put back; whoever had can tell by the number that it is lost.
 _NEW_IN_A_JOB = frozenset({"number", "lease_until"})
 _MICROSECOND = timedelta(microseconds=1)

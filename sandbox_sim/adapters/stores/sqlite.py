@@ -36,6 +36,8 @@ _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA wal_autocheckpoint = 4000",
     "PRAGMA cache_size = -65536",
+    # Some builds write zeros over what is deleted; no secret is written down that this would hide.
+    "PRAGMA secure_delete = OFF",
 )
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
 _REASONS: Final = {
