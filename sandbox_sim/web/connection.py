@@ -178,8 +178,9 @@ class Connection(BaseProtocol):
         if not self._is_plain(head):
             self._hand_over()
         elif body.is_eof():
-            content = body.read_nowait()
-            if self._size != _head_bytes(self._pieces) + len(content):
+            raw = b"".join(self._pieces)
+            content = raw[raw.find(_END_OF_HEAD) + len(_END_OF_HEAD) :]
+            if len(content) != body.total_bytes:
                 self._hand_over()  # more came than this request
                 return
             self._pieces, self._size, self._request = [], 0, None
@@ -235,8 +236,3 @@ class Connection(BaseProtocol):
         self._closing = True
         self._opened.discard(self)
         self._parser = self._request = None
-
-
-def _head_bytes(pieces: list[bytes]) -> int:
-    """How long the head of a request is."""
-    return b"".join(pieces).find(_END_OF_HEAD) + len(_END_OF_HEAD)
