@@ -5,7 +5,6 @@ printed for orientation only: machines differ and are shared, ratios within one 
 """
 
 import argparse
-import asyncio
 import platform
 import statistics
 import time
@@ -34,8 +33,8 @@ def request_path(rounds: int, seconds: float) -> None:
     ours_url, bare_url = f"http://127.0.0.1:{ours_port}", f"http://127.0.0.1:{bare_port}"
 
     def measure(url: str, name: str) -> Callable[[int], load.Run]:
-        return lambda number: asyncio.run(
-            load.run(url, collections(NOWHERE, f"{name}{number}"), seconds=seconds)
+        return lambda number: load.run(
+            url, collections(NOWHERE, f"{name}{number}"), seconds=seconds
         )
 
     with (
@@ -43,14 +42,14 @@ def request_path(rounds: int, seconds: float) -> None:
         started(*serve(ours_port, *BEYOND_THE_RUN)) as server,
     ):
         for url in (ours_url, bare_url):
-            asyncio.run(load.run(url, collections(NOWHERE, "warm"), count=2000))
+            load.run(url, collections(NOWHERE, "warm"), count=2000)
         print("request path, make_payment on the memory store")
         rate, tail = paired(rounds, measure(ours_url, "few"), measure(bare_url, "few"))
         report("requests a second, of the bare handler's", rate, ">= 0.80")
         report("p99, times the bare handler's", tail, "<= 2.0")
 
         before = rss_kib(server)
-        fill = asyncio.run(load.run(ours_url, collections(NOWHERE, "fill"), count=LIVE))
+        fill = load.run(ours_url, collections(NOWHERE, "fill"), count=LIVE)
         kib = (rss_kib(server) - before) / fill.answers
         print(f"the same with {LIVE:,} and more live transactions")
         rate, tail = paired(rounds, measure(ours_url, "many"), measure(bare_url, "many"))
@@ -84,7 +83,7 @@ def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
     """So many lives, from the first request until the last callback was taken."""
     expected = _taken(taker) + lives
     before = time.perf_counter()
-    run = asyncio.run(load.run(url, collections(taker, name), count=lives))
+    run = load.run(url, collections(taker, name), count=lives)
     while _taken(taker) < expected:
         time.sleep(_LOOK_AGAIN_S)
     return load.Run(lives / (time.perf_counter() - before), run.p99_ms, lives)

@@ -1,13 +1,16 @@
 """A load generator: keep-alive connections over raw sockets, one request in flight on each."""
 
-import asyncio
+import selectors
+import socket
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 CONNECTIONS = 32
+_HEAD_ENDS = b"\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -19,46 +22,32 @@ class Run:
     answers: int
 
 
-class _Connection(asyncio.Protocol):
+class _Connection:
     """Sends the next request as soon as the answer to the last one is whole."""
 
-    def __init__(self, next_request: Callable[[], bytes | None], seen: list[float]) -> None:
-        self._next_request = next_request
-        self._seen = seen
-        self._buffer = b""
+    def __init__(self, wire: socket.socket) -> None:
+        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._wire = wire
+        self._came = b""
         self._sent_at = 0.0
-        self.done = asyncio.get_running_loop().create_future()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._send()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.done.done():
-            self.done.set_exception(exc or ConnectionError("the server closed the connection"))
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        head, separator, body = self._buffer.partition(b"\r\n\r\n")
-        if not separator or len(body) < _content_length(head):
-            return
-        if not self._buffer.startswith((b"HTTP/1.1 202", b"HTTP/1.1 200")):
-            self.done.set_exception(RuntimeError(f"unexpected answer: {self._buffer[:500]!r}"))
-            return
-        self._buffer = b""
-        self._seen.append(time.perf_counter() - self._sent_at)
-        self._send()
-
-    def _send(self) -> None:
-        request = self._next_request()
-        if request is None:
-            if not self.done.done():
-                self.done.set_result(None)
-            self._transport.close()
-            return
+    def send(self, request: bytes) -> None:
         self._sent_at = time.perf_counter()
-        self._transport.write(request)
+        self._wire.sendall(request)
+
+    def take(self) -> float | None:
+        """Read on; how many seconds the answer took, if it is whole."""
+        some = self._wire.recv(65_536)
+        if not some:
+            raise ConnectionError("the server closed the connection")
+        self._came += some
+        head, separator, body = self._came.partition(_HEAD_ENDS)
+        if not separator or len(body) < _content_length(head):
+            return None
+        if not head.startswith((b"HTTP/1.1 202", b"HTTP/1.1 200")):
+            raise RuntimeError(f"unexpected answer: {self._came[:500]!r}")
+        self._came = b""
+        return time.perf_counter() - self._sent_at
 
 
 def _content_length(head: bytes) -> int:
@@ -66,7 +55,7 @@ def _content_length(head: bytes) -> int:
     return int(head[start:].split(b"\r\n", 1)[0])
 
 
-async def run(
+def run(
     url: str,
     request: Callable[[int], bytes],
     *,
@@ -78,20 +67,23 @@ async def run(
     host, port = urlsplit(url).netloc.split(":")
     seen: list[float] = []
     sent = 0
-    started = time.perf_counter()
-
-    def next_request() -> bytes | None:
-        nonlocal sent
-        if sent >= count if count else time.perf_counter() - started >= seconds:
-            return None
-        sent += 1
-        return request(sent)
-
-    loop = asyncio.get_running_loop()
-    protocols = [
-        (await loop.create_connection(lambda: _Connection(next_request, seen), host, int(port)))[1]
-        for _ in range(connections)
-    ]
-    await asyncio.gather(*(protocol.done for protocol in protocols))
-    elapsed = time.perf_counter() - started
+    with ExitStack() as opened, selectors.DefaultSelector() as selector:
+        for _ in range(connections):
+            wire = opened.enter_context(socket.create_connection((host, int(port))))
+            selector.register(wire, selectors.EVENT_READ, _Connection(wire))
+        began = time.perf_counter()
+        idle = [key.data for key in selector.get_map().values()]
+        while True:
+            for connection in idle:
+                if sent < count if count else time.perf_counter() - began < seconds:
+                    sent += 1
+                    connection.send(request(sent))
+            if len(seen) == sent:
+                break
+            idle = []
+            for key, _ in selector.select():
+                if (taken := key.data.take()) is not None:
+                    seen.append(taken)
+                    idle.append(key.data)
+        elapsed = time.perf_counter() - began
     return Run(len(seen) / elapsed, statistics.quantiles(seen, n=100)[98] * 1000, len(seen))

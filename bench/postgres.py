@@ -47,8 +47,8 @@ def request_path(dsn: str, processes: int, rounds: int, seconds: float) -> None:
     def run(port: int) -> Callable[[int], load.Run]:
         url = f"http://127.0.0.1:{port}"
         name = f"p{processes}"
-        return lambda number: asyncio.run(
-            load.run(url, collections(NOWHERE, f"{name}-{number}"), seconds=seconds)
+        return lambda number: load.run(
+            url, collections(NOWHERE, f"{name}-{number}"), seconds=seconds
         )
 
     workers = ("--workers", str(processes))
@@ -57,10 +57,8 @@ def request_path(dsn: str, processes: int, rounds: int, seconds: float) -> None:
         started(*serve(ours_port, *BEYOND_THE_RUN, *workers, store=dsn), core=None),
     ):
         for port in (ours_port, bare_port):
-            asyncio.run(
-                load.run(
-                    f"http://127.0.0.1:{port}", collections(NOWHERE, f"warm{processes}"), count=1000
-                )
+            load.run(
+                f"http://127.0.0.1:{port}", collections(NOWHERE, f"warm{processes}"), count=1000
             )
         noun = "process" if processes == 1 else "processes"
         print(f"request path, make_payment on Postgres, {processes} {noun}")

@@ -43,9 +43,7 @@ def request_path(folder: Path, rounds: int, seconds: float) -> None:
 
     def run(port: int) -> Callable[[int], load.Run]:
         url = f"http://127.0.0.1:{port}"
-        return lambda number: asyncio.run(
-            load.run(url, collections(NOWHERE, f"s{number}"), seconds=seconds)
-        )
+        return lambda number: load.run(url, collections(NOWHERE, f"s{number}"), seconds=seconds)
 
     store = f"sqlite:{folder / 'requests'}"
     with (
@@ -53,9 +51,7 @@ def request_path(folder: Path, rounds: int, seconds: float) -> None:
         started(*serve(ours_port, *BEYOND_THE_RUN, store=store)),
     ):
         for port in (ours_port, bare_port):
-            asyncio.run(
-                load.run(f"http://127.0.0.1:{port}", collections(NOWHERE, "warm"), count=2000)
-            )
+            load.run(f"http://127.0.0.1:{port}", collections(NOWHERE, "warm"), count=2000)
         print("request path, make_payment on the SQLite store")
         rate, tail = paired(rounds, run(ours_port), run(bare_port))
         report("requests a second, of the bare handler's", rate, ">= 0.70")
