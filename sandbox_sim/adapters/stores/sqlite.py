@@ -34,7 +34,8 @@ _IN_ONE_COMMIT: Final = 256
 _LOCKED: Final = "PRAGMA locking_mode = EXCLUSIVE"
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
-    "PRAGMA wal_autocheckpoint = 4000",
+    # Small and often: everybody waits while pages go from the log to the file.
+    "PRAGMA wal_autocheckpoint = 250",
     "PRAGMA cache_size = -65536",
     # Some builds write zeros over what is deleted; no secret is written down that this would hide.
     "PRAGMA secure_delete = OFF",
