@@ -24,6 +24,7 @@ class RandomIds:
         self._random = random.Random(seed)  # noqa: S311 -- nothing secret is made of it
         self._chance = random.Random(seed)  # noqa: S311 -- of its own: no id changes by a draw
         self._requests = itertools.count(1)
+        self._messages = itertools.count(1)
         self.first = self._random.randrange(10**10)
         self.take(range(self.first, self.first + _NETWORK_IDS), low=lambda: None)
 
@@ -44,8 +45,11 @@ class RandomIds:
         return str(_FIRST_NETWORK_ID + number % _NETWORK_IDS)
 
     def message_id(self) -> str:
-        """Thirty-two hex digits."""
-        return f"{self._random.getrandbits(128):032x}"
+        """Thirty-two hex digits; those of one run of the server are in the order it gave them.
+
+        So a database puts what is new in one place of its index.
+        """
+        return f"{self._run}{next(self._messages):08x}{self._random.getrandbits(64):016x}"
 
     def request_id(self) -> str:
         """The run of the server and a number within it."""

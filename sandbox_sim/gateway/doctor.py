@@ -81,7 +81,7 @@ class Doctor:
     def _sample(self, receiver: Receiver, profile: Profile) -> Sample:
         now, callback_id = self._clock.now(), self._ids.message_id()
         transaction = Transaction(
-            payment=checkup.payment(receiver.url, callback_id[:_ID_DIGITS]),
+            payment=checkup.payment(receiver.url, callback_id[-_ID_DIGITS:]),
             network_transaction_id=self._ids.network_transaction_id(),
             client_key="",
             initiated_at=now,

@@ -126,3 +126,12 @@ class TestNumbers:
 
         assert KINDS[kind](one) == KINDS[kind](same)
         assert KINDS[kind](one) != KINDS[kind](other)
+
+
+def test_ids_of_messages_are_in_the_order_in_which_they_were_given() -> None:
+    """A database puts each beside the last one."""
+    ids = RandomIds()
+    given = [ids.message_id() for _ in range(300)]
+
+    assert given == sorted(given)
+    assert {len(each) for each in given} == {32}
