@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -86,6 +87,12 @@ Day = Annotated[date, PlainValidator(_day)]
 MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
 
 
+# Of amounts that come again and again, one is kept.
+@lru_cache(maxsize=1024)
+def _exactly(amount: float) -> Decimal:
+    return Decimal(repr(amount))
+
+
 class Body(BaseModel):
     """Strict about types, silent about fields it does not know."""
 
@@ -126,7 +133,7 @@ class PaymentBody(PaymentFields):
             told["service_id"],
             told["transaction_id"],
             told["reference"],
-            Decimal(repr(told["amount"])),
+            _exactly(told["amount"]),
             told["nw"],
             told.get("party", ""),
             told["payment_option"] or self.default_mode,
