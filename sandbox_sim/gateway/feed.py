@@ -19,6 +19,8 @@ KEPT_EVENTS: Final = 10_000
 # Whoever lets so many wait, and takes none for so many seconds of real time, does not read.
 MOST_WAITING: Final = 5_000
 PATIENCE_S: Final = 5.0
+# Whoever reads, and has so many waiting, never catches up.
+TOO_MANY: Final = 200_000
 # How many a reader takes at once; then others have their turn.
 _AT_ONCE: Final = 200
 
@@ -51,8 +53,14 @@ class Reader:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it does not read; that much came before it had its turn is no fault of it."""
-        if len(self._queue) < self._most_waiting or self._busy_since is None:
+        """Whether it does not read, or too slowly for ever.
+
+        That much came before it had its turn is no fault of it.
+        """
+        waiting = len(self._queue)
+        if waiting >= TOO_MANY:
+            return True
+        if waiting < self._most_waiting or self._busy_since is None:
             return False
         return self._clock.monotonic() - self._busy_since >= PATIENCE_S
 

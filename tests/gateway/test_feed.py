@@ -8,6 +8,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.events import Event, EventType, Told, Wanted
+from sandbox_sim.gateway import feed as gateway_feed
 from sandbox_sim.gateway.feed import PATIENCE_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
@@ -184,6 +185,21 @@ class TestWhoDoesNotRead:
             heard_of += len(some)
         assert heard_of == 4 * 300
         assert listeners.hung_up == []
+
+    async def test_is_in_the_end_who_takes_less_than_comes(
+        self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gateway_feed, "TOO_MANY", 1000)
+        reader = listeners.add("slow")
+        for _ in range(10):
+            feed.publish([event() for _ in range(300)])
+            assert len(await heard(reader)) == 200
+        assert listeners.hung_up == []
+
+        feed.publish([event()])
+
+        assert listeners.hung_up == ["slow"]
+        assert await is_over(reader)
 
     async def test_is_not_who_has_much_to_catch_up_with(
         self, feed: Feed, listeners: Listeners
