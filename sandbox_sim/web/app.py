@@ -20,6 +20,7 @@ CONTROL_PREFIX = "/_sandbox"
 FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
 # What a path begins with that is ours, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
+# What `client_max_size` was made with; aiohttp tells it to requests only.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 # Waits for the callbacks on the wire before the server stops, at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")

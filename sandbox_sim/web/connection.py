@@ -210,8 +210,7 @@ class Connection(BaseProtocol):
             self._answering = None
             if self._closing or not keep_alive:
                 self.close()
-        if self._early:
-            self._go_on()
+        self._go_on()
 
     def _go_on(self) -> None:
         """Read what came too early."""

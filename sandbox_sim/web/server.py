@@ -7,6 +7,7 @@ cannot parse them, are answered in the interface's shape too.
 import asyncio
 import logging
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -58,20 +59,14 @@ class _Server(web.Server):
         self, handler: Any, frontdoor: Frontdoor, max_body_bytes: int, **options: Any
     ) -> None:
         super().__init__(handler, **options)
-        self._frontdoor = frontdoor
-        self._max_body_bytes = max_body_bytes
         self._opened: set[Connection] = set()
-        self._cork = Cork(self._loop, self._opened)
+        cork = Cork(self._loop, self._opened)
+        self._connection = partial(
+            Connection, frontdoor, self._opened, cork, self._loop, self._successor, max_body_bytes
+        )
 
     def __call__(self) -> Connection:  # type: ignore[override]
-        return Connection(
-            self._frontdoor,
-            self._opened,
-            self._cork,
-            self._loop,
-            self._successor,
-            self._max_body_bytes,
-        )
+        return self._connection()
 
     def pre_shutdown(self) -> None:
         for connection in tuple(self._opened):
