@@ -30,7 +30,7 @@ async def opened(
 def connection_of(unit: Unit) -> sqlite3.Connection:
     """The store's own connection; it may be used inside the unit only, in the store's thread."""
     assert isinstance(unit, _SqliteUnit)
-    return unit._connection
+    return unit._cursor.connection
 
 
 async def rows(store: Store, statement: str) -> list[Any]:

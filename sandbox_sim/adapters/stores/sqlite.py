@@ -34,12 +34,17 @@ _IN_ONE_COMMIT: Final = 256
 _LOCKED: Final = "PRAGMA locking_mode = EXCLUSIVE"
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
-    # Small and often: everybody waits while pages go from the log to the file.
-    "PRAGMA wal_autocheckpoint = 250",
-    "PRAGMA cache_size = -65536",
+    # A bound for units that write that much by themselves; see `_COPIED_AFTER`.
+    "PRAGMA wal_autocheckpoint = 8000",
+    # 8 MiB; the system keeps the other pages of the file.
+    "PRAGMA cache_size = -8192",
     # Some builds write zeros over what is deleted; no secret is written down that this would hide.
     "PRAGMA secure_delete = OFF",
 )
+# So many changes of rows are copied from the log to the file at once, behind the answers that have
+# left; the next ones wait some milliseconds for that.
+_COPIED_AFTER: Final = 1000
+_COPY: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
 _REASONS: Final = {
     "SQLITE_BUSY": "another server is using it; choose another file, or --store memory:",
@@ -145,11 +150,17 @@ class SqliteStore(Watched):
             return
         with contextlib.closing(connection):
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
+            cursor = connection.cursor()
+            changes = copied = connection.total_changes
             while batch := self._next_batch():
-                before = connection.total_changes
-                committed = self._commit(connection, batch)
-                wrote = connection.total_changes > before
-                loop.call_soon_threadsafe(self._tell, committed, wrote)
+                committed = self._commit(cursor, batch)
+                before, changes = changes, connection.total_changes
+                loop.call_soon_threadsafe(self._tell, committed, changes > before)
+                if changes - copied >= _COPIED_AFTER:
+                    copied = changes
+                    # What cannot be copied stays in the log, and is copied another time.
+                    with contextlib.suppress(sqlite3.Error):
+                        cursor.execute(_COPY).fetchall()
 
     def _next_batch(self) -> Sequence[_Order]:
         """Whatever waits; nothing when the store is to be closed."""
@@ -164,21 +175,21 @@ class SqliteStore(Watched):
             self._orders.put(None)
         return batch
 
-    def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Order]) -> _Committed:
+    def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_Order]) -> _Committed:
         """Do a batch as one transaction; if that fails, each order by itself."""
-        unit = _SqliteUnit(connection, self._clock)
+        unit = _SqliteUnit(cursor, self._clock)
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            cursor.execute("BEGIN IMMEDIATE")
             done = [_do(order, unit) for order in batch]
             self._forget(unit)
-            connection.execute("COMMIT")
+            cursor.execute("COMMIT")
         except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
-                connection.rollback()
+                cursor.connection.rollback()
             if len(batch) == 1:
                 failed = _Done(batch[0].done, None, self._in_words(error))
                 return _Committed([failed], None)
-            alone = [self._commit(connection, [order]) for order in batch]
+            alone = [self._commit(cursor, [order]) for order in batch]
             return _Committed(
                 [one for committed in alone for one in committed.done],
                 min((each.added for each in alone if each.added is not None), default=None),
@@ -294,12 +305,12 @@ class _SqliteUnit(SqlUnit):
     LEASE = "1"
     COLUMNS = "SELECT name FROM pragma_table_info(?)"
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, cursor: sqlite3.Cursor, clock: Clock) -> None:
         super().__init__(clock)
-        self._connection = connection
+        self._cursor = cursor
 
     async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
-        return self._connection.execute(statement, values).fetchall()
+        return self._cursor.execute(statement, values).fetchall()
 
     async def _lock(self, *key: object) -> None:
         """There is one writer, so no other unit works on anything."""
@@ -308,7 +319,7 @@ class _SqliteUnit(SqlUnit):
         """It always is."""
 
     async def _each(self, statement: str, values: Iterable[Row]) -> None:
-        self._connection.executemany(statement, values)
+        self._cursor.executemany(statement, values)
 
 
 def _reason(error: sqlite3.Error) -> str:

@@ -171,6 +171,31 @@ class TestOneCommit:
         assert await posted(store) == thousand
 
 
+class TestTheLog:
+    """SQLite appends what is committed to a log; to copy it into the file takes a while."""
+
+    async def test_it_is_copied_behind_the_commits_that_made_it_long(
+        self, store: SqliteStore, statements: list[str]
+    ) -> None:
+        for _ in range(20):
+            await asyncio.gather(*asked(store, FIFTY))
+        await posted(store)
+
+        copies = [at for at, each in enumerate(statements) if "checkpoint" in each]
+        assert len(copies) == 2  # a posting changes two rows
+        assert [statements[at - 1] for at in copies] == ["COMMIT"] * 2
+
+    async def test_so_it_does_not_grow_for_ever(self, store: SqliteStore, path: Path) -> None:
+        log = path.with_name(f"{path.name}-wal")
+        sizes = []
+        for _ in range(2):
+            for _ in range(60):
+                await asyncio.gather(*asked(store, FIFTY))
+            sizes.append(log.stat().st_size)
+
+        assert sizes[0] == sizes[1]
+
+
 class TestOneThatRaises:
     @pytest.mark.parametrize(
         "broken",
