@@ -11,8 +11,8 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 from sandbox_sim.gateway.records import Records, inbox_of
-from sandbox_sim.web.control_api import Guard, Routes, Wait, body_of, too_late
-from sandbox_sim.web.records import page_of
+from sandbox_sim.web.control_api import Guard, Routes, Wait, too_late
+from sandbox_sim.web.records import page_of, search_of
 
 # A name that no path can spell, and more room than a request takes.
 _NO_INBOX: Final = ""
@@ -100,7 +100,7 @@ class Control:
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """
         kind = inbox_of(request.match_info["name"])
-        asked = await body_of(request, Wait, optional=True)
+        asked = await search_of(request, kind, Wait)
         found = await self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
         if found is None:
             return too_late(asked, await self._records.count(kind, asked.match))

@@ -6,7 +6,7 @@ Every kind of record has the same routes: its list, one of it, and `find`, `coun
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from aiohttp import web
 from pydantic import Field
@@ -30,6 +30,8 @@ from sandbox_sim.web.control_api import (
     query_of,
     too_late,
 )
+
+W = TypeVar("W", bound=Wait)
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {
@@ -140,20 +142,20 @@ class RecordsFace:
     async def find(self, plural: str, request: web.Request) -> web.Response:
         """Those that match, newest first."""
         kind = KINDS[plural]
-        search = await _search(request, kind)
+        search = await search_of(request, kind, Search)
         found = await self._records.find(kind, search.match, search.limit)
         return web.json_response({plural: found.records, "next": found.next})
 
     async def count(self, plural: str, request: web.Request) -> web.Response:
         """How many match."""
         kind = KINDS[plural]
-        search = await _search(request, kind)
+        search = await search_of(request, kind, Search)
         return web.json_response({"count": await self._records.count(kind, search.match)})
 
     async def wait(self, plural: str, request: web.Request) -> web.Response:
         """Those that match, as soon as there are `count` of them; HTTP 408 after `timeout_s`."""
         kind = KINDS[plural]
-        search = await _search(request, kind)
+        search = await search_of(request, kind, Search)
         found = await self._records.wait(kind, search.match, search.count, search.timeout_s)
         if found is None:
             return too_late(search, await self._records.count(kind, search.match))
@@ -211,8 +213,9 @@ def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
     return {name: _value(name, text) for name, text in given if name in kind.fields}
 
 
-async def _search(request: web.Request, kind: Kind) -> Search:
-    search = await body_of(request, Search, optional=True)
+async def search_of(request: web.Request, kind: Kind, model: type[W]) -> W:
+    """The body of a search; `match` can name what a record has, and what is inside its fields."""
+    search = await body_of(request, model, optional=True)
     unknown = [name for name in search.match if name.partition(".")[0] not in kind.fields]
     if unknown:
         known = ", ".join(kind.fields)

@@ -307,13 +307,17 @@ class TestWaiting:
         (message,) = (await waiting).body["messages"]
         assert message["json"]["trans_ref"] == "T1"
 
-    async def test_an_inbox_is_of_no_service(self, sandbox: Sandbox) -> None:
+    @pytest.mark.parametrize("field", ["service_id", "trans_ref"])
+    async def test_what_a_message_does_not_have_is_not_waited_for(
+        self, sandbox: Sandbox, field: str
+    ) -> None:
+        """An inbox is of no service, and what the body says is in `json`."""
         await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
-        body = b'{"match": {"service_id": 55}, "timeout_s": 0}'
+        body = json.dumps({"match": {field: 55}, "timeout_s": 0}).encode()
 
         answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body)
 
-        assert_error(answer, 408, "0 of 1 came within 0 s")
+        assert_error(answer, 400, f"match: '{field}' is no field", "json")
 
     async def test_one_that_stays_out_is_a_timeout(self, sandbox: Sandbox) -> None:
         answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 0}')
