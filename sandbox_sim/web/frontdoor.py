@@ -81,7 +81,7 @@ class Frontdoor:
         except ConnectionError:
             raise
         except Exception as error:
-            reply = _failure(request, error)
+            reply = _failure(request, call, error)
         if fault is not None:
             reply = fault.told_by(reply)
         request_id = self._ids.request_id()
@@ -114,7 +114,7 @@ class Frontdoor:
             return None  # nobody meets, or uses up, what another's service is to meet
         fault = await self._faults.befall(asked)
         if fault is not None and not fault.processed:
-            call.service_id, call.operation, call.transaction_id = asked[:3]
+            call.is_about(asked)
         return fault
 
 
@@ -152,8 +152,10 @@ def _entry(
     )
 
 
-def _failure(request: Incoming, error: Exception) -> Reply:
-    """What was raised on the way, as a reply (D5)."""
+def _failure(request: Incoming, call: Call | None, error: Exception) -> Reply:
+    """What was raised on the way, as a reply (D5); the call is told what its body says even so."""
+    if call is not None:
+        call.is_about(asked_of(call.raw, call.operation))
     match error:
         case BadRequest():
             return _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))

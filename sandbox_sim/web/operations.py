@@ -50,6 +50,10 @@ class Call:
     service_id: int | None = None
     transaction_id: str | None = None
 
+    def is_about(self, asked: Asked) -> None:
+        """Fill in what was read of the body without a model."""
+        self.service_id, self.operation, self.transaction_id = asked[:3]
+
     def parsed(self, model: type[B]) -> B:
         """The body as this model, for a service that the client may use."""
         try:

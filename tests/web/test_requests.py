@@ -69,6 +69,35 @@ async def test_the_operation_of_a_path_is_named_whatever_the_body_is(sandbox: Sa
     assert operations == ["bill", "airtime", "sms", None]
 
 
+async def test_a_request_that_is_wrong_is_of_the_service_that_it_names(sandbox: Sandbox) -> None:
+    await sandbox.collect(amount="10")
+    await sandbox.sms(service_id=77, msg_body=None)
+
+    (payment,) = await journal(sandbox, "service_id=55")
+    (message,) = await journal(sandbox, "service_id=77")
+
+    assert (payment["code"], payment["why"]) == ("400", "amount must be a number, without quotes")
+    assert (payment["operation"], payment["transaction_id"]) == ("collect", "T1")
+    assert (message["code"], message["operation"]) == ("400", "sms")
+
+
+async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(
+        credentials=[
+            {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [56]}
+        ]
+    )
+    await sandbox.collect()
+    await sandbox.card(service_id=56, nw="CRD")
+
+    refused, hosted = (await journal(sandbox))[::-1]
+
+    assert (refused["code"], refused["service_id"]) == ("403", 55)
+    assert (refused["operation"], refused["transaction_id"]) == ("collect", "T1")
+    assert (hosted["code"], hosted["service_id"]) == ("400", 56)
+    assert (hosted["operation"], hosted["transaction_id"]) == ("card", "T1")
+
+
 async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
     await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
     await ask(sandbox, "POST", "/nowhere")
