@@ -311,13 +311,12 @@ MAKE_PAYMENT: TypeAdapter[PaymentBody] = TypeAdapter(
 )
 
 
-_CHOICES = frozenset({"trans_type", "payment_option", "nw"})
 # Where a union could not be told apart, the model that finds what else is wrong, by the tags that
 # were recognised; below CTM and a card option there is only the card.
 _STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
     (): PaymentFields,
-    ("CTM",): Collection,
-    ("MTC",): MobilePayout,
+    ("CTM",): _WithNumber,
+    ("MTC",): _WithNumber,
 }
 
 
@@ -338,9 +337,7 @@ def _further_problems(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[
         model.model_validate_json(raw)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            field, problem = _problem(detail)
-            if field not in _CHOICES:
-                yield field, problem
+            yield _problem(detail)
 
 
 _PATTERNS = {

@@ -107,6 +107,18 @@ async def test_a_missing_field_is_named(sandbox: Sandbox, name: str, field: str)
 
 
 @pytest.mark.decision("D5")
+@pytest.mark.parametrize("trans_type", [None, "XXX", "CTM", "DTTW", "MTC"])
+async def test_every_missing_field_is_named(sandbox: Sandbox, trans_type: str | None) -> None:
+    body = {} if trans_type is None else {"trans_type": trans_type}
+    required = ["service_id", "reference", "transaction_id", "amount", "nw", "callback_url"]
+
+    answer = await sandbox.post("/make_payment", body)
+
+    for field in (*required, "request_time"):
+        assert f"{field} is required" in answer.message
+
+
+@pytest.mark.decision("D5")
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "0e5", "-0"])
 @pytest.mark.parametrize("name", ["collection", "card", "payout", "bill", "airtime"])
 async def test_an_amount_is_a_number_above_0(sandbox: Sandbox, name: str, number: str) -> None:
@@ -213,6 +225,8 @@ async def test_bills_and_airtime_take_their_own_words_only(
         ("collection", {"amount": "10", "nw": "ZZZ", "callback_url": "shop"}),
         ("collection", {"trans_type": "XXX", "amount": 0, "reference": " "}),
         ("collection", {"payment_option": "XXX", "service_id": "55"}),
+        ("collection", {"trans_type": "XXX", "nw": None}),
+        ("payout", {"payment_option": "XXX", "nw": None}),
         ("payout", {"payment_option": "XXX", "customer_number": " "}),
         ("card", {"nw": "MTN", "landing_page": "thanks", "currency_code": "XXX"}),
         ("bill", {"account_number": 5, "request_time": "now", "nw": "MTN"}),
