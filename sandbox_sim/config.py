@@ -5,10 +5,11 @@ A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the 
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import (
     BaseModel,
@@ -26,6 +27,7 @@ from sandbox_sim.config_values import (
     BasePath,
     CallbackHost,
     CardNumber,
+    ClientKey,
     HeaderName,
     HeaderValue,
     LocalNumber,
@@ -57,10 +59,10 @@ class Credentials(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    client_key: str = Field(min_length=1, pattern="^[^:]*$")
+    client_key: ClientKey
     secret_key: SecretStr = Field(min_length=1)
     mode: ServiceMode = ServiceMode.SANDBOX
-    service_ids: list[int] = []
+    service_ids: list[Annotated[int, Field(ge=1)]] = []
     callback_profile: Profile | None = None
 
     def client(self) -> Client:
@@ -363,10 +365,15 @@ def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "
     return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 
 
+_WORDS: Final = {"missing": "is required", "extra_forbidden": "is unknown: leave it out"}
+_SHOULD: Final = re.compile(r"^\w+ should")
+
+
 def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
     """One line for each problem: the setting, where it came from, what is wrong."""
     for detail in error.errors(include_url=False, include_input=False):
-        problem = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        said = _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
+        problem = _WORDS.get(detail["type"], said)
         if not detail["loc"]:
             yield problem
             continue

@@ -93,6 +93,12 @@ def _header_value(value: SecretStr) -> SecretStr:
     return value
 
 
+def _client_key(value: str) -> str:
+    if not value or ":" in value:
+        raise ValueError("must be text without a colon, which is what ends it in Basic credentials")
+    return value
+
+
 def _store(value: str) -> str:
     if is_postgres(value) or value == "memory:":
         return value
@@ -124,4 +130,5 @@ HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 CallbackHost = Annotated[str, AfterValidator(_callback_host)]
 StoreName = Annotated[str, AfterValidator(_store)]
+ClientKey = Annotated[str, AfterValidator(_client_key)]
 CardNumber = Annotated[str, AfterValidator(_card)]

@@ -57,7 +57,7 @@ BAD: dict[str, tuple[str, str]] = {
         "such as https://shop.example",
     ),
     "callback_headers": ('{ "X-A b" = "1" }', "must be the name of a header"),
-    "credentials": ("[]", "should have at least 1 item"),
+    "credentials": ("[]", "must have at least 1 item"),
 }
 
 
@@ -104,23 +104,6 @@ class TestBadValues:
     @pytest.mark.parametrize(
         ("toml", "start"),
         [
-            ('[[credentials]]\nclient_key = "a"\n', "credentials[0].secret_key (from "),
-            (
-                '[[credentials]]\nclient_key = "a:b"\nsecret_key = "c"\n',
-                "credentials[0].client_key (from ",
-            ),
-            (
-                '[[credentials]]\nclient_key = ""\nsecret_key = "c"\n',
-                "credentials[0].client_key (from ",
-            ),
-            (
-                '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\nmode = "X"\n',
-                "credentials[0].mode (from ",
-            ),
-            (
-                '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\nsecret = "c"\n',
-                "credentials[0].secret (from ",
-            ),
             (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials: each "),
             ('allowed_numbers = ["0244000001", "1"]', "allowed_numbers[1] (from "),
             ('test_cards = { "41" = "VIS" }', "test_cards"),
@@ -144,6 +127,29 @@ class TestBadValues:
         file.write_text(toml, "utf-8")
 
         assert complaint(file).startswith(start)
+
+    @pytest.mark.parametrize(
+        ("given", "field", "problem"),
+        [
+            ({"secret_key": None}, "secret_key", "is required"),
+            ({"secret_key": ""}, "secret_key", "must have at least 1 item"),
+            ({"client_key": "a:b"}, "client_key", "must be text without a colon"),
+            ({"client_key": ""}, "client_key", "must be text without a colon"),
+            ({"mode": "X"}, "mode", "must be 'S' or 'P'"),
+            ({"service_ids": [0]}, "service_ids[0]", "must be greater than or equal to 1"),
+            ({"secret": "c"}, "secret", "is unknown: leave it out"),
+        ],
+    )
+    @pytest.mark.decision("D2")
+    def test_what_is_wrong_with_credentials_is_said(
+        self, given: dict[str, object], field: str, problem: str
+    ) -> None:
+        table = {"client_key": "a", "secret_key": "b"} | given
+        text = json.dumps([{name: value for name, value in table.items() if value is not None}])
+
+        assert complaint(credentials=text).startswith(
+            f"credentials[0].{field} (from flag): {problem}"
+        )
 
     def test_all_of_them_are_told_at_once(self, file: Path) -> None:
         file.write_text("port = -1\ncallback_attempts = 0\n", "utf-8")
