@@ -58,7 +58,7 @@ def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
 async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Failures under `/_sandbox` in the shape of the control API."""
     if "\x00" in request.path:  # nothing has such a name, and not every store can be asked for one
-        return _refusal(web.HTTPNotFound())
+        return _refusal(web.HTTPNotFound(), request)
     try:
         return await handler(request)
     except BadInput as bad:
@@ -70,7 +70,7 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
     except web.HTTPException as failure:
         if failure.status < 400:
             raise
-        return _refusal(failure)
+        return _refusal(failure, request)
     except Exception as fault:
         if is_goodbye(fault, request):
             raise
@@ -80,10 +80,18 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         return control_error(500, "internal_error", "A fault of the server; its log says which")
 
 
-def _refusal(failure: web.HTTPException) -> web.Response:
-    """What aiohttp refused, in our shape."""
+def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
+    """What aiohttp refused, in our shape and words."""
+    headers, text = {}, failure.reason
+    match failure:
+        case web.HTTPNotFound():
+            text = f"The control API has no path {request.path!r}"
+        case web.HTTPMethodNotAllowed():
+            headers = {hdrs.ALLOW: failure.headers[hdrs.ALLOW]}
+            text = f"This path takes {headers[hdrs.ALLOW]}, not {request.method}"
+        case web.HTTPRequestEntityTooLarge():
+            text = "The body is larger than the setting max_body_bytes allows"
     code = failure.reason.lower().replace(" ", "_")
-    answer = control_error(failure.status, code, failure.reason)
-    if isinstance(failure, web.HTTPMethodNotAllowed):
-        answer.headers[hdrs.ALLOW] = failure.headers[hdrs.ALLOW]
+    answer = control_error(failure.status, code, text)
+    answer.headers.update(headers)
     return answer

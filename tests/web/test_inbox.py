@@ -221,7 +221,7 @@ async def test_an_unknown_path_is_an_error_of_our_own(
         sandbox, request_bytes(f"/_sandbox/{path}", b"", method=method, credentials=False)
     )
 
-    assert_error(answer, 404)
+    assert_error(answer, 404, "no path '/_sandbox/")
 
 
 @pytest.mark.parametrize(
@@ -238,14 +238,16 @@ async def test_another_method_is_an_error_of_our_own(
 ) -> None:
     answer = await ask(sandbox, method, f"/_sandbox/{path}")
 
-    assert_error(answer, 405)
+    assert_error(answer, 405, f"not {method}", answer.headers["Allow"])
     assert "GET" in answer.headers["Allow"]
 
 
 async def test_too_large_a_message_is_an_error_of_our_own(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(max_body_bytes=100)
 
-    assert_error(await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"x" * 101), 413)
+    assert_error(
+        await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"x" * 101), 413, "max_body_bytes"
+    )
 
 
 async def test_a_message_that_cannot_be_unpacked_is_an_error_of_our_own(
