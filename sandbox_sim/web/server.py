@@ -51,6 +51,11 @@ class _Protocol(RequestHandler):
             log.error("a request failed", exc_info=exc)
         return render(reply, request_id="unread", keep_alive=False)  # type: ignore[return-value]
 
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Log a fault; a body that was answered and still cannot be read to its end is none."""
+        if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **kw)
+
 
 class _Server(web.Server):
     """A factory of connections; it knows those that aiohttp has not taken over."""

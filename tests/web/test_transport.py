@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 import zlib
 from typing import Any
 
@@ -107,12 +108,17 @@ async def test_a_compressed_body_is_read(sandbox: Sandbox, encoding: str) -> Non
         (b"nonsense", b"garbage"),
     ],
 )
-async def test_a_body_that_cannot_be_unpacked_is_a_bad_request(
-    sandbox: Sandbox, path: str, encoding: bytes, body: bytes
+async def test_a_body_that_cannot_be_unpacked_is_a_bad_request_and_no_fault_of_the_server(
+    sandbox: Sandbox,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+    encoding: bytes,
+    body: bytes,
 ) -> None:
     answer = await exchange(sandbox, request_bytes(path, body, b"Content-Encoding: " + encoding))
 
     assert (answer.status, answer.code) == (200 if path.startswith("/sms/") else 400, "400")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 @pytest.mark.decision("D5")
