@@ -57,7 +57,8 @@ def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
             pair = f"{first.client_key}:{first.secret_key}"
             click.echo(f"  credentials: {pair} (Basic), any service_id")
         else:
-            click.echo(f"  credentials: {first.client_key} and the others of the configuration")
+            keys = ", ".join(each.client_key for each in settings.credentials)
+            click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
         click.echo(f"  state: {settings.shown_store}")
     sys.stdout.flush()
 

@@ -73,13 +73,16 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
 
 @pytest.mark.decision("D2")
 def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
-    own = [{"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]}]
+    own = [
+        {"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]},
+        {"client_key": "payroll", "secret_key": "sandbox_secret"},
+    ]
     arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
     with running("serve", *arguments) as server:
         first_line(server)
         _, out, _ = end(server, signal.SIGTERM)
 
-    assert "credentials: shop and the others of the configuration" in out
+    assert "credentials: shop, payroll (Basic), each with its secret_key as configured" in out
     assert "sandbox_secret" not in out
 
 
