@@ -106,7 +106,7 @@ class Guard:
     """
 
     def __init__(self, token: str | None, hosts: Hosts) -> None:
-        self._authorization = None if token is None else f"Bearer {token}".encode()
+        self._token = None if token is None else token.encode()
         self._hosts = hosts
 
     def __call__(self, handler: Handler) -> Handler:
@@ -127,8 +127,11 @@ class Guard:
         return guarded
 
     def _refuse_stranger(self, request: web.Request) -> web.Response | None:
+        if self._token is None:
+            return None
         given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
-        if self._authorization is None or hmac.compare_digest(given, self._authorization):
+        scheme, _, token = given.partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return None
         return error(401, "unauthorized", "Send the header Authorization: Bearer <token>")
 

@@ -261,7 +261,10 @@ async def test_a_message_that_cannot_be_unpacked_is_an_error_of_our_own(
 class TestTheControlToken:
     """Once one is set, only its holder reads and clears; deliveries and health stay open."""
 
-    @pytest.mark.parametrize("authorization", [b"", b"Bearer wrong", b"Bearer \xff", b"s3cret"])
+    @pytest.mark.parametrize(
+        "authorization",
+        [b"", b"Bearer wrong", b"Bearer \xff", b"s3cret", b"Bearer", b"Basic s3cret"],
+    )
     @pytest.mark.parametrize(
         ("method", "path"), [("GET", "inbox/orders/messages"), ("DELETE", "inbox/orders")]
     )
@@ -278,12 +281,13 @@ class TestTheControlToken:
 
         assert_error(answer, 401)
 
-    async def test_its_holder_does(self, start_sandbox: StartSandbox) -> None:
+    @pytest.mark.parametrize("scheme", [b"Bearer", b"bearer", b"BEARER"])
+    async def test_its_holder_does(self, start_sandbox: StartSandbox, scheme: bytes) -> None:
         sandbox = await start_sandbox(control_token="s3cret")
         request = request_bytes(
             "/_sandbox/inbox/orders/messages",
             b"",
-            b"Authorization: Bearer s3cret",
+            b"Authorization: " + scheme + b" s3cret",
             method="GET",
             credentials=False,
         )
