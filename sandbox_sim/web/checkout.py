@@ -1,8 +1,12 @@
 """The hosted card page: a plain page with Pay, Fail and Cancel. Source: D20."""
 
+from contextlib import suppress
 from html import escape
+from string import punctuation
+from urllib.parse import quote
 
 from aiohttp import hdrs, web
+from yarl import URL
 
 from sandbox_sim.domain.callbacks import plain
 from sandbox_sim.domain.checkout import PAY_PAGES, Choice
@@ -67,13 +71,22 @@ class CheckoutFace:
         if page is None:
             return _not_found()
         if page.problem is None and choice is Choice.PAY and _paid(page):
-            raise web.HTTPSeeOther(page.transaction.payment.landing_page)
+            address = page.transaction.payment.landing_page
+            return web.Response(status=303, headers={hdrs.LOCATION: _location(address)})
         return _html(page)
 
 
 def _paid(page: Page) -> bool:
     """Or left pending by an override: the customer does not know yet."""
     return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
+
+
+def _location(address: str) -> str:
+    """The address as a header takes it; one that is ASCII stays to the letter, it may be signed."""
+    if not address.isascii():
+        with suppress(ValueError):  # what no host can have goes on as it is, for the browser to say
+            address = str(URL(address))
+    return quote(address, safe=punctuation)
 
 
 def _html(page: Page) -> web.Response:

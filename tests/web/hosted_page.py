@@ -9,7 +9,7 @@ LANDING_PAGE = "http://127.0.0.1:9/thanks?order=1&paid=yes"
 
 async def redirect(sandbox: Sandbox, **fields: object) -> str:
     """Start a card payment; returns the address of its page."""
-    answer = await sandbox.card(landing_page=LANDING_PAGE, **fields)
+    answer = await sandbox.card(**{"landing_page": LANDING_PAGE, **fields})
     return str(answer.body["redirect_url"])
 
 
