@@ -6,6 +6,7 @@ leads past it.
 """
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -25,6 +26,11 @@ from sandbox_sim.gateway.ports import Clock
 # Shorter than receivers keep idle connections, so that none is reused as it is being closed.
 _KEEPALIVE_S = 1.0
 _NO_ADDRESS = "callback_url is no address that can be called"
+# An address whose path and query need no escapes but those that they have.
+_ESCAPED = re.compile(
+    r"[^/?#]*//[^/?#]*(?P<path>[\w.~:/@!$&'()*+,;=%-]*)(?:\?(?P<query>[\w.~:/?@!$&'()*+,;=%-]*))?(?:#.*)?",
+    re.ASCII,
+)
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
 
@@ -115,10 +121,10 @@ class HttpCallbackSender:
         """One POST: no redirects, a capped read, and never an exception."""
         if self._session is None:
             return Answer(None, "", 0, "the gateway is not running")
-        host = _host_in(url)
-        if host is None:
+        address = _address(url)
+        if address is None or address.raw_host is None:
             return Answer(None, "", 0, _NO_ADDRESS, Trouble.ADDRESS)
-        way = _Way(self._hosts, host)
+        way = _Way(self._hosts, address.raw_host)
         if not way.admits_host():
             return Answer(None, "", 0, way.refusal, Trouble.SETTING)
         _WAY.set(way)
@@ -127,7 +133,7 @@ class HttpCallbackSender:
         body_kept = bytearray()
         try:
             async with self._session.post(
-                url,
+                address,
                 data=body,
                 headers=headers,
                 allow_redirects=False,
@@ -148,12 +154,23 @@ def _in_all(timeout: timedelta) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=timeout.total_seconds())
 
 
-def _host_in(url: str) -> str | None:
-    """The host as aiohttp takes it from the same URL; None where there is none."""
+@lru_cache(maxsize=256)
+def _address(url: str) -> URL | None:
+    """What is called; path and query to the letter, for a receiver may have them signed."""
     try:
-        return URL(url).raw_host
+        address = URL(url)
     except ValueError:
         return None
+    target = _ESCAPED.fullmatch(url)
+    if target is None:
+        return address
+    return URL.build(
+        scheme=address.scheme,
+        authority=address.raw_authority,
+        path=target["path"] or "/",
+        query_string=target["query"] or "",
+        encoded=True,
+    )
 
 
 async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -> None:

@@ -138,14 +138,24 @@ async def test_each_profile_tells_a_cancelled_card_payment(
 
 
 @pytest.mark.spec("service.8")
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "/pay?shop=7&key=a%2Bb%20c",
+        "/%7Eama/a/../b//c%2Fd;e=%3B",
+        "?to=http%3A%2F%2Fshop&sig=a%2Bb%3D%3D",
+        "/100%",
+    ],
+)
 async def test_a_callback_is_a_json_post_to_exactly_the_callback_url(
-    sandbox: Sandbox, receiver: Receiver
+    sandbox: Sandbox, receiver: Receiver, target: str
 ) -> None:
-    await sandbox.collect(callback_url=f"{receiver.url}/pay?shop=7&key=a%2Bb%20c")
+    await sandbox.collect(callback_url=f"{receiver.url}{target}#part")
     await sandbox.advance(seconds=1)
 
     assert receiver.delivery.method == "POST"
-    assert receiver.delivery.path == "/callbacks/pay?shop=7&key=a%2Bb%20c"
+    assert receiver.delivery.path == f"/callbacks{target}"
     assert receiver.delivery.headers["Content-Type"] == "application/json"
     assert receiver.delivery.body["trans_ref"] == "T1"
 
