@@ -49,10 +49,11 @@ class StatusCache(TLRUCache[datetime, list[str]]):
 
     def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
         """Forget what is over; what is still to end by itself is looked at again in a minute."""
-        ended = super().expire(time)
+        ended, now = super().expire(time), self._clock.now()
         for _, ids in ended:
             for transaction in filter(None, map(self.records.get, ids)):
-                self._forget(transaction)
+                if transaction.expires_at <= now:  # a unit that was taken back left its term here
+                    self._forget(transaction)
         return ended
 
     def copied(self, by: timedelta) -> "StatusCache":

@@ -8,7 +8,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Callback, Delivery
@@ -242,7 +242,11 @@ steps = st.builds(Step, st.sampled_from(list(WRITES)), st.sampled_from(SERVICES)
 units = st.tuples(st.sampled_from([0, 0, 1, 7, 40]), st.lists(steps, max_size=6), st.booleans())
 
 
+BEGIN, DECIDE = Step("begin", 55, 0), Step("decide", 55, 0)
+
+
 @settings(max_examples=60, deadline=None)
+@example(sequence=[(0, [BEGIN], True), (40, [BEGIN, DECIDE], False), (1, [BEGIN], False)])
 @given(sequence=st.lists(units, max_size=12))
 async def test_a_store_does_what_the_model_does(
     open_store: OpenStore, sequence: list[tuple[int, list[Step], bool]]
