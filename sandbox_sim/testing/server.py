@@ -30,6 +30,13 @@ BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
 logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """One on which real time goes on, though a test may let `time.monotonic` stand still."""
+
+    def time(self) -> float:
+        return SystemClock.monotonic()
+
+
 class Server:
     """A running gateway; `url` has no trailing slash."""
 
@@ -37,11 +44,13 @@ class Server:
         """Start it; what keeps it from starting is raised here."""
         self._settings = settings
         self._started: Future[None] = Future()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve()), name="sandbox_sim", daemon=True
-        )
+        self._thread = threading.Thread(target=self._live, name="sandbox_sim", daemon=True)
         self._thread.start()
         self._started.result()
+
+    def _live(self) -> None:
+        with asyncio.Runner(loop_factory=_Loop) as runner:
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()

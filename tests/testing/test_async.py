@@ -1,6 +1,8 @@
 """`SandboxGateway` in coroutines, whose loop may also run the application that is called back."""
 
 import asyncio
+import threading
+import time
 from typing import Any
 
 import aiohttp
@@ -106,6 +108,20 @@ async def test_a_callback_that_comes_late_is_waited_for(
         await collected_by(client, gateway, callback_url=receiver)
 
     assert (await waiting).state == "delivered"
+
+
+async def test_real_time_goes_on_though_the_test_stops_it(
+    gateway: SandboxGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = time.monotonic
+
+    def stopped_by_the_test() -> float:
+        return 0.0 if threading.current_thread().name == "sandbox_sim" else real()
+
+    monkeypatch.setattr(time, "monotonic", stopped_by_the_test)
+
+    with pytest.raises(AssertionError, match="there is none at all"):
+        await asyncio.wait_for(gateway.aio.wait_callback(timeout_s=0.01), 10)
 
 
 async def test_it_is_an_async_context_manager(receiver: str) -> None:
