@@ -49,17 +49,18 @@ class Server:
         self._started.result()
 
     def _live(self) -> None:
-        with asyncio.Runner(loop_factory=_Loop) as runner:
-            runner.run(self._serve())
+        try:
+            with asyncio.Runner(loop_factory=_Loop) as runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            if self._started.done():
+                raise
+            self._started.set_exception(error)
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        try:
-            runner = await self._start()
-        except BaseException as error:
-            self._started.set_exception(error)
-            return
+        runner = await self._start()
         self._started.set_result(None)
         await self._stop.wait()
         await self.gateway.deliveries.close(grace=0)

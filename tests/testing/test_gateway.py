@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ import sandbox_sim
 from sandbox_sim import SandboxGateway
 from sandbox_sim.config import ConfigError
 from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.testing import server
 from tests.testing.conftest import collected, collection, compact, status, texted
 
 
@@ -76,6 +78,14 @@ class TestAGatewayOfOnesOwn:
             SandboxGateway(port=port).__enter__()
         with pytest.raises(StoreError, match="cannot be opened"):
             SandboxGateway(store=f"sqlite:{tmp_path}").__enter__()
+
+    def test_says_it_too_where_there_is_not_even_an_event_loop(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "_Loop", Mock(side_effect=OSError("Too many open files")))
+
+        with pytest.raises(OSError, match="Too many open files"):
+            SandboxGateway().__enter__()
 
     def test_signs_in_with_the_first_credentials(self) -> None:
         shop = {"client_key": "shop", "secret_key": "s3same", "service_ids": [7, 8]}
