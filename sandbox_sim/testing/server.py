@@ -89,6 +89,7 @@ class Server:
         instead: what to write in a coroutine, where `work` may wait for a receiver of callbacks.
         """
         __tracebackhide__ = True
+        self._refuse_in_a_fork(work)
         if instead and _in_event_loop():
             return self._run_with_patience(work, instead)
         result: Future[T] = Future()
@@ -108,7 +109,18 @@ class Server:
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` on the server's loop, while the caller's goes on."""
         __tracebackhide__ = True
+        self._refuse_in_a_fork(work)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def _refuse_in_a_fork(self, work: Coroutine[Any, Any, object]) -> None:
+        __tracebackhide__ = True
+        if self._thread.is_alive():
+            return
+        work.close()
+        raise RuntimeError(
+            "the gateway runs in the process that this one was forked from: "
+            "here it can be sent requests, and only there be asked what it saw or moved on in time"
+        )
 
     def _run_with_patience(self, work: Coroutine[Any, Any, T], instead: str) -> T:
         __tracebackhide__ = True

@@ -1,8 +1,11 @@
 """`SandboxGateway` in a test that blocks."""
 
 import json
+import multiprocessing
+import os
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from multiprocessing.connection import Connection
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -250,6 +253,30 @@ class TestWaitingForACallback:
     def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
         with pytest.raises(TypeError, match="did you mean transaction_id"):
             gateway.wait_callback(transactionid="T1")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_may_send_requests_and_is_told_that_it_can_do_no_more(
+    gateway: SandboxGateway,
+) -> None:
+    def in_a_fork(said: Connection) -> None:
+        said.send(collected(gateway)["response_code"])
+        try:
+            gateway.wait_callback()
+        except RuntimeError as refusal:
+            said.send(str(refusal))
+
+    context = multiprocessing.get_context("fork")
+    heard, said = context.Pipe(duplex=False)
+    fork = context.Process(target=in_a_fork, args=(said,), daemon=True)
+    fork.start()
+
+    assert heard.recv() == "202"
+    assert heard.poll(10)
+    assert heard.recv().startswith("the gateway runs in the process that this one was forked from")
+    fork.join()
+    assert gateway.wait_callback(transaction_id="T1").state == "delivered"
 
 
 class TestAFreshStart:
