@@ -90,8 +90,6 @@ class Server:
         """
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
-        if instead and _in_event_loop():
-            return self._run_with_patience(work, instead)
         result: Future[T] = Future()
         tasks: list[asyncio.Task[None]] = []  # the loop does not keep them from being collected
 
@@ -103,8 +101,16 @@ class Server:
             except BaseException as error:
                 result.set_exception(error)
 
-        self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
-        return _outcome(result)
+        try:
+            self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
+            while instead and _in_event_loop() and not wait([result], PATIENCE_S).done:
+                self._refuse_to_hang(instead)
+            return _outcome(result)
+        except BaseException:
+            # Such as Ctrl-C, or pytest-timeout's: work that nobody waits for any more must not go
+            # on to move the clock of the next test.
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+            raise
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` on the server's loop, while the caller's goes on."""
@@ -122,18 +128,10 @@ class Server:
             "here it can be sent requests, and only there be asked what it saw or moved on in time"
         )
 
-    def _run_with_patience(self, work: Coroutine[Any, Any, T], instead: str) -> T:
-        __tracebackhide__ = True
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        while not wait([future], PATIENCE_S).done:
-            self._refuse_to_hang(future, instead)
-        return _outcome(future)
-
-    def _refuse_to_hang(self, future: "Future[Any]", instead: str) -> None:
+    def _refuse_to_hang(self, instead: str) -> None:
         called = [each for each in self.gateway.deliveries.receivers if each != self.url]
         if not called:
             return
-        future.cancel()
         raise RuntimeError(
             f"this blocks the running event loop, and {called[0]} has not answered its callback "
             f"for {PATIENCE_S:g} s: if that is served by the same loop, it never can. "

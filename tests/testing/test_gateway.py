@@ -1,13 +1,9 @@
 """`SandboxGateway` in a test that blocks."""
 
 import json
-import multiprocessing
-import os
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from multiprocessing.connection import Connection
 from pathlib import Path
-from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -17,7 +13,6 @@ import sandbox_sim
 from sandbox_sim import SandboxGateway
 from sandbox_sim.config import ConfigError
 from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.testing import server
 from tests.testing.conftest import collected, collection, compact, status, texted
 
 
@@ -81,14 +76,6 @@ class TestAGatewayOfOnesOwn:
             SandboxGateway(port=port).__enter__()
         with pytest.raises(StoreError, match="cannot be opened"):
             SandboxGateway(store=f"sqlite:{tmp_path}").__enter__()
-
-    def test_says_it_too_where_there_is_not_even_an_event_loop(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(server, "_Loop", Mock(side_effect=OSError("Too many open files")))
-
-        with pytest.raises(OSError, match="Too many open files"):
-            SandboxGateway().__enter__()
 
     def test_signs_in_with_the_first_credentials(self) -> None:
         shop = {"client_key": "shop", "secret_key": "s3same", "service_ids": [7, 8]}
@@ -253,30 +240,6 @@ class TestWaitingForACallback:
     def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
         with pytest.raises(TypeError, match="did you mean transaction_id"):
             gateway.wait_callback(transactionid="T1")
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_a_fork_may_send_requests_and_is_told_that_it_can_do_no_more(
-    gateway: SandboxGateway,
-) -> None:
-    def in_a_fork(said: Connection) -> None:
-        said.send(collected(gateway)["response_code"])
-        try:
-            gateway.wait_callback()
-        except RuntimeError as refusal:
-            said.send(str(refusal))
-
-    context = multiprocessing.get_context("fork")
-    heard, said = context.Pipe(duplex=False)
-    fork = context.Process(target=in_a_fork, args=(said,), daemon=True)
-    fork.start()
-
-    assert heard.recv() == "202"
-    assert heard.poll(10)
-    assert heard.recv().startswith("the gateway runs in the process that this one was forked from")
-    fork.join()
-    assert gateway.wait_callback(transaction_id="T1").state == "delivered"
 
 
 class TestAFreshStart:

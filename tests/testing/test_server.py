@@ -1,0 +1,103 @@
+"""The server of a `SandboxGateway`, where the test run itself is in trouble."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from unittest.mock import Mock
+
+import pytest
+
+from sandbox_sim import SandboxGateway
+from sandbox_sim.testing import server
+from tests.testing.conftest import collected, status
+
+
+def test_where_there_is_no_event_loop_to_be_had_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_Loop", Mock(side_effect=OSError("Too many open files")))
+
+    with pytest.raises(OSError, match="Too many open files"):
+        SandboxGateway().__enter__()
+
+
+class Interruption(BaseException):
+    """What comes of a signal, be it Ctrl-C or that of pytest-timeout."""
+
+
+@pytest.fixture
+def interrupting() -> Iterator[str]:
+    """The address of a receiver that interrupts the test as soon as it is called."""
+
+    def interrupt(*_: object) -> None:
+        raise Interruption
+
+    def once_called() -> None:
+        called, _ = receiver.accept()
+        with called:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            while called.recv(1 << 16):
+                pass  # until the gateway has given up
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    with socket.create_server(("127.0.0.1", 0)) as receiver:
+        waiting = threading.Thread(target=once_called)
+        waiting.start()
+        yield f"http://127.0.0.1:{receiver.getsockname()[1]}/callbacks"
+        waiting.join()
+    signal.signal(signal.SIGUSR1, before)
+
+
+async def awaiting(call: Callable[[], object]) -> None:
+    call()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
+@pytest.mark.parametrize("in_a_coroutine", [False, True])
+@pytest.mark.parametrize("call", ["advance", "wait_callback"])
+def test_who_was_interrupted_moves_time_no_more(
+    gateway: SandboxGateway, interrupting: str, call: str, in_a_coroutine: bool
+) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "advance": lambda: gateway.advance(seconds=1),
+        "wait_callback": gateway.wait_callback,
+    }
+    wait = calls[call]
+    collected(gateway, callback_url=interrupting)
+    with pytest.raises(Interruption):
+        asyncio.run(awaiting(wait)) if in_a_coroutine else wait()
+
+    gateway.renew()
+    collected(gateway)
+
+    assert [status(gateway)["response_data"]["status"] for _ in range(20)] == ["002"] * 20
+    assert gateway.now == datetime(2026, 1, 1, 9, tzinfo=UTC)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_may_send_requests_and_is_told_that_it_can_do_no_more(
+    gateway: SandboxGateway,
+) -> None:
+    def in_a_fork(said: Connection) -> None:
+        said.send(collected(gateway)["response_code"])
+        try:
+            gateway.wait_callback()
+        except RuntimeError as refusal:
+            said.send(str(refusal))
+
+    context = multiprocessing.get_context("fork")
+    heard, said = context.Pipe(duplex=False)
+    fork = context.Process(target=in_a_fork, args=(said,), daemon=True)
+    fork.start()
+
+    assert heard.recv() == "202"
+    assert heard.poll(10)
+    assert heard.recv().startswith("the gateway runs in the process that this one was forked from")
+    fork.join()
+    assert gateway.wait_callback(transaction_id="T1").state == "delivered"
