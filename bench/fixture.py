@@ -158,11 +158,11 @@ def in_a_test(times: int) -> None:
     reset, whole, crowded = map(statistics.median, zip(*measured, strict=True))
     report("reset before a test, in bare round trips", reset, "<= 1")
     report("a whole test of five round trips, in bare ones", whole, "<= 8")
-    report(f"the reset, with {OTHERS:,} records of another service", crowded, "<= 1")
+    report(f"`reset()`, with {OTHERS:,} records of another service", crowded, "<= 1")
 
 
 def _in_this_process(times: int) -> Iterator[float]:
-    """The reset, the whole test, and the reset beside another service's records."""
+    """The reset before a test, the whole test, and `reset()` beside another service's records."""
     client = Client()
     with SandboxGateway() as gateway, bare_url() as yardstick:
 
@@ -186,7 +186,7 @@ def _in_this_process(times: int) -> Iterator[float]:
         yield ratio(tested, gateway.renew)
         for number in range(OTHERS):
             client.collect(gateway.url, transaction_id=f"T{number}")
-        yield ratio(gateway.renew, paid)
+        yield ratio(gateway.reset, paid)
 
 
 def _seconds(do: Callable[[], object]) -> float:

@@ -27,7 +27,8 @@ class SandboxGateway:
 
     A context manager, plain and async. Settings are keywords: `SandboxGateway(settle_delay_ms=0)`;
     a wrong one raises `ConfigError`. Neither environment nor files are read, and the state is in
-    memory. All that it shows and does is about its own `service_id`.
+    memory. All that it shows and does is about its own `service_id`; the clock is one for all, and
+    `renew` forgets all.
 
     `aio` has the two calls that wait for the application under test, for tests in coroutines.
     """
@@ -222,8 +223,9 @@ class SandboxGateway:
         self._inboxes = set()
 
     def renew(self) -> None:
-        """`reset`, and a `service_id` that had none of it; what a new test begins with."""
-        self.reset()
+        """What a new test begins with: nothing of any service, and another `service_id`."""
+        self._server.run(self._view.forget_everything(self._begun))
+        self._inboxes = set()
         self.service_id = next(self._service_ids)
 
     @property

@@ -107,6 +107,11 @@ class View:
         await self.read(clear)
         await self._gateway.timekeeping.set_to(begun)
 
+    async def forget_everything(self, begun: ClockState) -> None:
+        """All of every service, as an application may have asked for another one; put time back."""
+        await self._gateway.interventions.reset(None)
+        await self._gateway.timekeeping.set_to(begun)
+
     async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
         """What came instead of a callback, and what was asked for."""
         callbacks, requests = await self.callbacks(), await self.requests()

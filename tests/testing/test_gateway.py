@@ -295,13 +295,25 @@ class TestAFreshStart:
         collected(gateway)
         assert gateway.wait_callback(transaction_id="T1").state == "delivered"
 
-    def test_leaves_another_service_as_it_was(self, gateway: SandboxGateway) -> None:
+    def test_leaves_another_service_as_it_was_unless_it_is_renewed(
+        self, gateway: SandboxGateway
+    ) -> None:
         collected(gateway, service_id=59, transaction_id="of another")
         another = f"{gateway.url}/_sandbox/transactions/59/of%20another"
 
+        gateway.reset()
+        assert requests.get(another, timeout=5).json()["status"] == "002"
+        gateway.renew()
+        assert requests.get(another, timeout=5).status_code == 404
+
+    def test_what_another_service_has_due_is_nothing_to_the_next_test(
+        self, gateway: SandboxGateway
+    ) -> None:
+        collected(gateway, service_id=59)
+
         gateway.renew()
 
-        assert requests.get(another, timeout=5).json()["status"] == "002"
+        assert gateway.advance(minutes=15) == []
 
 
 @pytest.mark.parametrize("name", ["a b", "shop/1", "Ɛsi?", "50%"])
