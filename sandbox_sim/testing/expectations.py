@@ -86,11 +86,11 @@ class Records(Sequence[R], Generic[R]):
                 inside = f"; for the body write body={{{name!r}: …}}" if "body" in known else ""
                 raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")
 
-    def instead(self, number: str, wanted: Mapping[str, object]) -> str:
-        """What was expected, what there is, and how near it comes."""
+    def instead(self, number: str, wanted: Mapping[str, object], so: str = "so") -> str:
+        """What was expected, what there is, and how near it comes; so: what those are that fit."""
         count = len(self.where(**wanted))
         which = f" with {_sentence(wanted)}" if wanted else ""
-        there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} so:"
+        there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} {so}:"
         if not count:
             there = "the only one differs:" if len(self) == 1 else f"all {len(self)} differ:"
         said = there if self else "there is none at all"
@@ -106,16 +106,14 @@ class Records(Sequence[R], Generic[R]):
         nearest = min(map(len, misses))
         more = [name for name in wanted if name not in {*self._kind.columns, "body"}]
         columns = [*self._kind.columns, *more]
-        rows = [
-            (
-                *(getattr(record, name) for name in columns),
-                _note(record, missed) if wanted and len(missed) == nearest else "",
-            )
-            for record, missed in zip(shown, misses, strict=True)
-        ]
+        rows = [[getattr(record, name) for name in columns] for record in shown]
+        if wanted:
+            columns = [*columns, ""]
+            for row, record, missed in zip(rows, shown, misses, strict=True):
+                row.append(_note(record, missed) if len(missed) == nearest else "")
         if len(shown) < len(self):
             yield f"  (the last {len(shown)} of {len(self)})"
-        yield from aligned((*columns, ""), rows)
+        yield from aligned(columns, rows)
 
 
 class Messages(Records[Sms]):

@@ -14,6 +14,8 @@ def lines(
     yield "requests:" if requests else "no requests"
     for request in requests:
         yield from _request(request)
+    if requests.outlook:
+        yield requests.outlook
     yield "callbacks:" if callbacks else "no callbacks"
     for callback in callbacks:
         yield from _callback(callback)

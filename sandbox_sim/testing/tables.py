@@ -10,7 +10,7 @@ def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterat
     """A line of headings and one for each row; the last column may be long and is left whole."""
     lines = [
         list(headings),
-        *([_short(cell) for cell in row[:-1]] + [str(row[-1])] for row in rows),
+        *([_short(_line(cell)) for cell in row[:-1]] + [_line(row[-1])] for row in rows),
     ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -18,6 +18,9 @@ def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterat
         yield "  " + "  ".join(padded).rstrip()
 
 
-def _short(value: object) -> str:
-    text = "-" if value is None else " ".join(str(value).split())
+def _line(value: object) -> str:
+    return "-" if value is None else " ".join(str(value).split())
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -57,7 +57,8 @@ class View:
         await self._gateway.journal.save()
         found = await self.read(lambda unit: unit.list_entries(_OF_ALL))
         own = [entry for entry in found if entry.service_id in {self._service_id, None}]
-        return Records(Request, [*map(Request.of, reversed(own))])
+        others = {entry.service_id for entry in found if entry.service_id} - {self._service_id}
+        return Records(Request, [*map(Request.of, reversed(own))], self._strangers(others))
 
     async def inbox(self, name: str) -> Records[Delivery]:
         """What came to an inbox."""
@@ -115,15 +116,23 @@ class View:
     async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
         """What came instead of a callback, and what was asked for."""
         callbacks, requests = await self.callbacks(), await self.requests()
-        asked = (
-            ["the requests were:", *requests.table()] if requests else ["there were no requests"]
-        )
+        instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
         lines: Sequence[str] = [
-            f"waited {timeout_s:g} s: {callbacks.instead('a', wanted)}",
+            f"waited {timeout_s:g} s: {instead}",
             *(f"{each} {_HANGS}" for each in self._gateway.deliveries.receivers),
-            *asked,
+            "the requests were:" if requests else "there were no requests",
+            *requests.table(),
+            requests.outlook,
         ]
-        return "\n".join(lines)
+        return "\n".join(filter(None, lines))
+
+    def _strangers(self, services: Collection[int]) -> str:
+        """That an application asked for other services, which may be why nothing came."""
+        if not services:
+            return ""
+        named = " and ".join(map(str, sorted(services)))
+        own = f"that of this test is gateway.service_id, {self._service_id}"
+        return f"there were requests for service {named}; {own}"
 
     async def _outlook(self) -> str:
         """What is still to come, for whoever misses something."""

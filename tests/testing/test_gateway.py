@@ -213,6 +213,40 @@ class TestWaitingForACallback:
         with pytest.raises(AssertionError, match="none at all\nthere were no requests"):
             gateway.wait_callback(timeout_s=0)
 
+    def test_says_that_the_application_asked_for_another_service(
+        self, gateway: SandboxGateway
+    ) -> None:
+        for service_id in (55, 7):
+            collected(gateway, service_id=service_id, customer_number="0244000009")
+        expected = (
+            "there were requests for service 7 and 55; "
+            f"that of this test is gateway.service_id, {gateway.service_id}"
+        )
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(timeout_s=0)
+        assert str(caught.value).splitlines()[1:] == ["there were no requests", expected]
+        with pytest.raises(AssertionError, match=expected):
+            gateway.requests.expect_one()
+        assert expected in gateway.report().splitlines()
+
+    def test_says_all_of_why_and_that_nothing_was_sent(self, gateway: SandboxGateway) -> None:
+        override = gateway.override(callback={"drop": True})
+        collected(gateway)
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(transaction_id="T1", timeout_s=0)
+
+        first, *lines = compact(str(caught.value))
+        assert first.endswith("with transaction_id='T1', but 1 of 1 is so, unsent or unanswered:")
+        assert lines == [
+            "  transaction_id  status  amount  state  url",
+            f"  T1  000  10.5  dropped  {gateway.inbox_url()}  <- this one",
+            "the requests were:",
+            "  operation  transaction_id  response_code  why",
+            f"  collect  T1  202  override {override['id']} asks for callback drop",
+        ]
+
     def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
         collected(gateway, callback_url=hanging)
         gateway.advance(seconds=0.5)
