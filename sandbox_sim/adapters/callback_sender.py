@@ -141,7 +141,7 @@ class HttpCallbackSender:
             ) as response:
                 status = response.status
                 await _read_first_bytes(response, body_kept)
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+        except Exception as error:  # whatever it is, the attempt is told and another one follows
             refused = way.refusal
             trouble, problem = (Trouble.SETTING, refused) if refused else _in_words(error, timeout)
         duration_ms = round((self._clock.monotonic() - started) * 1000)

@@ -91,6 +91,22 @@ class TestNoAnswer:
         assert answer.problem.startswith("the exchange broke off: ")
         assert answer.trouble is Trouble.EXCHANGE
 
+    async def test_what_no_library_of_ours_raises(
+        self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A test suite that forbids connections raises errors of its own kind."""
+        url = await listen(Receiver())
+
+        def forbidden(*_: object) -> None:
+            raise RuntimeError("this test may not connect")
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", forbidden)
+
+        answer = await post(sender, url)
+
+        assert answer.problem == "the exchange broke off: this test may not connect"
+        assert answer.trouble is Trouble.EXCHANGE
+
     @pytest.mark.parametrize(
         "url",
         [
