@@ -1,7 +1,7 @@
 """What one service has in a gateway, seen and steered on the gateway's own event loop."""
 
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
@@ -19,6 +19,8 @@ _HANGS: Final = (
     "has not answered yet: the clock stands still until it has, "
     "or callback_timeout_s of real time are over"
 )
+# So many are told: more would hide what the error says.
+_SHOWN_FAILURES: Final = 5
 _OF_ALL: Final = Listing(limit=sys.maxsize)
 
 
@@ -119,6 +121,7 @@ class View:
         instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
         lines: Sequence[str] = [
             f"waited {timeout_s:g} s: {instead}",
+            *_failures(callbacks),
             *(f"{each} {_HANGS}" for each in self._gateway.deliveries.receivers),
             "the requests were:" if requests else "there were no requests",
             *requests.table(),
@@ -144,3 +147,11 @@ class View:
             f"gateway time is {iso(now)}, and something falls due in {seconds:g} s: "
             f"gateway.advance(seconds={seconds:g}) or gateway.wait_callback(…)"
         )
+
+
+def _failures(callbacks: Sequence[Callback]) -> Iterator[str]:
+    """Why those that were not taken were not, as far as is known; the newest ones."""
+    untaken = [each for each in callbacks if each.attempts and each.state != "delivered"]
+    for each in untaken[-_SHOWN_FAILURES:]:
+        attempt = each.attempts[-1]
+        yield f"attempt {attempt.number} at that of {each.transaction_id}: {attempt.verdict}"

@@ -247,6 +247,16 @@ class TestWaitingForACallback:
             f"  collect  T1  202  override {override['id']} asks for callback drop",
         ]
 
+    def test_says_why_it_was_not_taken(self, gateway: SandboxGateway) -> None:
+        collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
+        gateway.advance(minutes=11)
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(state="delivered", timeout_s=0)
+
+        verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
+        assert f"attempt 3 at that of T1: {verdict}" in str(caught.value).splitlines()
+
     def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
         collected(gateway, callback_url=hanging)
         gateway.advance(seconds=0.5)
