@@ -14,6 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from sandbox_sim import SandboxGateway
 
+# The one that a test has by `sandbox_gateway`, though it asked for it by `getfixturevalue`.
+_OF_THE_TEST = pytest.StashKey["SandboxGateway"]()
+
 
 @pytest.fixture(scope="session")
 def make_sandbox_gateway() -> Iterator[Callable[..., "SandboxGateway"]]:
@@ -39,13 +42,16 @@ def _sandbox_gateway(make_sandbox_gateway: Callable[..., "SandboxGateway"]) -> "
 
 
 @pytest.fixture
-def sandbox_gateway(_sandbox_gateway: "SandboxGateway") -> "SandboxGateway":
+def sandbox_gateway(
+    request: pytest.FixtureRequest, _sandbox_gateway: "SandboxGateway"
+) -> "SandboxGateway":
     """A payment, airtime, bill and SMS gateway of the test's own, on a clock that stands still.
 
     Give your application `sandbox_gateway.url`, `.service_id` and `.auth`; move time by
     `.advance(minutes=5)`, or go to the next callback by `.wait_callback(transaction_id="T1")`.
     """
     _sandbox_gateway.renew()
+    request.node.stash[_OF_THE_TEST] = _sandbox_gateway
     return _sandbox_gateway
 
 
@@ -68,6 +74,10 @@ def _gateways(item: pytest.Item) -> Iterator["SandboxGateway"]:
         return
     instance = getattr(item, "instance", None)
     attributes = {**vars(type(instance)), **getattr(instance, "__dict__", {})}
-    values = [*getattr(item, "funcargs", {}).values(), *attributes.values()]
+    values = [
+        *getattr(item, "funcargs", {}).values(),
+        *attributes.values(),
+        item.stash.get(_OF_THE_TEST, None),
+    ]
     found = dict.fromkeys(each for each in values if isinstance(each, testing.SandboxGateway))
     yield from (gateway for gateway in found if gateway.is_running)

@@ -136,6 +136,26 @@ def test_a_fixture_that_fails_says_it_too(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*RuntimeError: the shop is shut", "*collect T1: 202, *"])
 
 
+def test_a_test_that_asks_for_the_fixture_as_it_runs_says_it_too(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        from payments import pay
+
+        def test_payment(request):
+            gateway = request.getfixturevalue("sandbox_gateway")
+            pay(gateway)
+            gateway.callbacks.expect_one()
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*- sandbox gateway -*", "*collect T1: 202, *"])
+
+
 def test_a_failed_unittest_says_it_too(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
