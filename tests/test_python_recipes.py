@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"
-INI = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

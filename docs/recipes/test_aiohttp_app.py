@@ -8,7 +8,10 @@ import hashlib
 import hmac
 
 import pytest
+import pytest_asyncio
 from aiohttp import ClientSession, web
+
+pytestmark = pytest.mark.asyncio  # this and the fixture's are for any mode of pytest-asyncio
 
 ORDERS: web.AppKey[dict[str, str]] = web.AppKey("orders")
 
@@ -56,7 +59,7 @@ def make_shop(gateway_url, service_id, headers, secret_key):
     return shop
 
 
-@pytest.fixture
+@pytest_asyncio.fixture
 async def shop(sandbox_gateway, aiohttp_client):
     _, secret_key = sandbox_gateway.auth
     app = make_shop(
