@@ -24,6 +24,8 @@ from sandbox_sim.web.server import GatewayRunner
 T = TypeVar("T")
 
 PATIENCE_S: Final = 1.0
+# Who asks still when it stops is a thread that a test has left behind; 0 would mean to wait for it.
+_GRACE_S: Final = 0.05
 # Where gateway time stands; real time goes on, so latency is what a client waits for.
 BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
 # Where a test run has no logging, nothing is written on stderr.
@@ -68,7 +70,7 @@ class Server:
 
     async def _start(self) -> GatewayRunner:
         self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
-        runner = GatewayRunner(self.gateway.app)
+        runner = GatewayRunner(self.gateway.app, shutdown_timeout=_GRACE_S)
         try:
             await runner.setup()
             await web.TCPSite(runner, self._settings.host, self._settings.port).start()
@@ -79,7 +81,7 @@ class Server:
         return runner
 
     def stop(self) -> None:
-        """Stop, without waiting for receivers of callbacks."""
+        """Stop, without waiting for receivers of callbacks, nor for who waits for an event."""
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 

@@ -1,6 +1,8 @@
 """The server of a `SandboxGateway`, where the test run itself is in trouble."""
 
 import asyncio
+import http.client
+import json
 import multiprocessing
 import os
 import signal
@@ -24,6 +26,21 @@ def test_where_there_is_no_event_loop_to_be_had_it_says_so(monkeypatch: pytest.M
 
     with pytest.raises(OSError, match="Too many open files"):
         SandboxGateway().__enter__()
+
+
+def test_it_does_not_stop_for_those_who_wait_for_something_to_happen() -> None:
+    gateway = SandboxGateway().__enter__()
+    client = http.client.HTTPConnection(gateway.url.removeprefix("http://"))
+    wait = json.dumps({"timeout_s": 60})
+    client.request("POST", "/_sandbox/sms/wait", wait, {"Content-Type": "application/json"})
+    collected(gateway)  # by then it has been heard
+    stopping = threading.Thread(target=gateway.__exit__, args=(None, None, None), daemon=True)
+
+    stopping.start()
+    stopping.join(4)  # aiohttp would give it ten seconds
+
+    assert not gateway.is_running
+    client.close()
 
 
 class Interruption(BaseException):
