@@ -9,6 +9,7 @@ from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.journal import NO_SERVICE
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Unit
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
@@ -122,12 +123,23 @@ class View:
         lines: Sequence[str] = [
             f"waited {timeout_s:g} s: {instead}",
             *_failures(callbacks),
+            *await self._left_to_a_person(),
             *(f"{each} {_HANGS}" for each in self._gateway.deliveries.receivers),
             "the requests were:" if requests else "there were no requests",
             *requests.table(),
             requests.outlook,
         ]
         return "\n".join(filter(None, lines))
+
+    async def _left_to_a_person(self) -> Sequence[str]:
+        """Payments that no time completes any more."""
+        found = await self.read(lambda unit: unit.list_transactions(self._everything))
+        return [
+            f"{each.payment.transaction_id} stays pending until somebody decides it: "
+            "its payment page was opened, or an override asked for that"
+            for each in reversed(found)
+            if each.by_hand and each.status is Status.PENDING
+        ]
 
     def _strangers(self, services: Collection[int]) -> str:
         """That an application asked for other services, which may be why nothing came."""

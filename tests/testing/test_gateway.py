@@ -257,6 +257,15 @@ class TestWaitingForACallback:
         verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
         assert f"attempt 3 at that of T1: {verdict}" in str(caught.value).splitlines()
 
+    def test_says_that_a_card_page_waits_for_a_person(self, gateway: SandboxGateway) -> None:
+        card = {"nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111"}
+        more = {"currency_code": "GHS", "currency_val": "10.5", "landing_page": "http://shop.test/"}
+        page = collected(gateway, **card, **more)["redirect_url"]
+        requests.get(page, timeout=5).raise_for_status()
+
+        with pytest.raises(AssertionError, match="T1 stays pending until"):
+            gateway.wait_callback(transaction_id="T1", timeout_s=0)
+
     def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
         collected(gateway, callback_url=hanging)
         gateway.advance(seconds=0.5)
