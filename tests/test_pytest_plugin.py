@@ -114,6 +114,25 @@ def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> N
     result.stdout.no_fnmatch_line("*def expect_one*")
 
 
+def test_a_gateway_that_the_test_has_by_with_says_it_too(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from payments import pay
+        from sandbox_sim import SandboxGateway
+
+        def test_payment():
+            with SandboxGateway() as gateway:
+                pay(gateway)
+                gateway.callbacks.expect_one()
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*sandbox gateway: http://127.0.0.1:*", "E*collect T1: 202, *"])
+
+
 def test_a_fixture_that_fails_says_it_too(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -56,10 +56,12 @@ class SandboxGateway:
     def __exit__(
         self,
         _kind: type[BaseException] | None,
-        _error: BaseException | None,
+        error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """Stop."""
+        """Stop; an error that ends the `with` takes the report along, as a note."""
+        if isinstance(error, Exception):
+            error.add_note(f"sandbox gateway: {self.report()}")
         self._server.stop()
         self._running = None
 
