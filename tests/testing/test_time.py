@@ -1,0 +1,184 @@
+"""Time in the hands of a test: moved on, and on to the next callback."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import requests
+
+from sandbox_sim import SandboxGateway
+from tests.testing.conftest import collected, compact, status
+
+
+class TestTime:
+    def test_stands_still(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        assert gateway.now == datetime(2026, 1, 1, 9, tzinfo=UTC)
+        assert status(gateway)["response_data"]["status"] == "002"
+
+    def test_goes_on_as_far_as_it_is_told(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        ran = gateway.advance(seconds=1)
+
+        assert [job.kind for job in ran] == ["settle", "deliver"]
+        assert status(gateway)["response_data"]["status"] == "000"
+        gateway.advance(minutes=14, seconds=58)
+        assert status(gateway)["response_code"] == "000"
+        gateway.advance(seconds=1)
+        assert status(gateway)["response_code"] == "027"
+        assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
+
+    @pytest.mark.parametrize("by", [{"seconds": -1}, {"hours": 24 * 400}])
+    def test_goes_neither_back_nor_off_the_calendar(
+        self, gateway: SandboxGateway, by: dict[str, float]
+    ) -> None:
+        with pytest.raises(ValueError, match="time can go on by 0 seconds to 366 days"):
+            gateway.advance(**by)
+
+
+class TestWaitingForACallback:
+    def test_moves_the_clock_to_it(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        callback = gateway.wait_callback(transaction_id="T1")
+
+        assert (callback.status, callback.state) == ("000", "delivered")
+        assert gateway.now - callback.created_at == timedelta()
+        assert gateway.inbox().expect_one().body == callback.body
+
+    def test_moves_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
+        nobody = "http://127.0.0.1:9/callbacks"
+        collected(gateway, callback_url=nobody)
+
+        callback = gateway.wait_callback(transaction_id="T1", state="failed")
+
+        assert len(callback.attempts) == 3
+        assert gateway.now == datetime(2026, 1, 1, 9, 10, 1, tzinfo=UTC)
+
+    def test_moves_it_no_further(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(seconds=0.5)
+        collected(gateway, transaction_id="T2")
+
+        gateway.wait_callback(transaction_id="T1")
+
+        assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
+        gateway.callbacks.expect_none(transaction_id="T2")
+
+    def test_takes_the_one_that_is_there(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(minutes=1)
+
+        assert gateway.wait_callback(status="000").transaction_id == "T1"
+        assert gateway.now == datetime(2026, 1, 1, 9, 1, tzinfo=UTC)
+
+    def test_says_what_came_instead(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+        gateway.advance(seconds=1)
+        collected(gateway, transaction_id="T2", customer_number="0244000009")
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(transaction_id="T2", timeout_s=0)
+
+        assert compact(str(caught.value)) == [
+            "waited 0 s: expected a callback with transaction_id='T2', but the only one differs:",
+            "  transaction_id  status  amount  state  url",
+            f"  T1  000  10.5  delivered  {gateway.inbox_url()}  <- transaction_id is 'T1'",
+            "the requests were:",
+            "  operation  transaction_id  response_code  why",
+            "  collect  T1  202  allowlisted number, last digit 0 to 8",
+            "  collect  T2  015  last digit 9 is a simulated decline",
+        ]
+
+    def test_says_it_where_the_test_called(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(timeout_s=0)
+
+        shown = caught.traceback.filter(caught)
+        assert [entry.name for entry in shown] == ["test_says_it_where_the_test_called"]
+
+    def test_says_that_nobody_asked(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(AssertionError, match="none at all\nthere were no requests"):
+            gateway.wait_callback(timeout_s=0)
+
+    def test_says_that_the_application_asked_for_another_service(
+        self, gateway: SandboxGateway
+    ) -> None:
+        for service_id in (55, 7):
+            collected(gateway, service_id=service_id, customer_number="0244000009")
+        expected = (
+            "there were requests for service 7 and 55; "
+            f"that of this test is gateway.service_id, {gateway.service_id}"
+        )
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(timeout_s=0)
+        assert str(caught.value).splitlines()[1:] == ["there were no requests", expected]
+        with pytest.raises(AssertionError, match=expected):
+            gateway.requests.expect_one()
+        assert expected in gateway.report().splitlines()
+
+    def test_says_all_of_why_and_that_nothing_was_sent(self, gateway: SandboxGateway) -> None:
+        override = gateway.override(callback={"drop": True})
+        collected(gateway)
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(transaction_id="T1", timeout_s=0)
+
+        first, *lines = compact(str(caught.value))
+        assert first.endswith("with transaction_id='T1', but 1 of 1 is so, unsent or unanswered:")
+        assert lines == [
+            "  transaction_id  status  amount  state  url",
+            f"  T1  000  10.5  dropped  {gateway.inbox_url()}  <- this one",
+            "the requests were:",
+            "  operation  transaction_id  response_code  why",
+            f"  collect  T1  202  override {override['id']} asks for callback drop",
+        ]
+
+    def test_says_why_it_was_not_taken(self, gateway: SandboxGateway) -> None:
+        collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
+        gateway.advance(minutes=11)
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(state="delivered", timeout_s=0)
+
+        verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
+        assert f"attempt 3 at that of T1: {verdict}" in str(caught.value).splitlines()
+
+    def test_says_that_a_card_page_waits_for_a_person(self, gateway: SandboxGateway) -> None:
+        card = {"nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111"}
+        more = {"currency_code": "GHS", "currency_val": "10.5", "landing_page": "http://shop.test/"}
+        page = collected(gateway, **card, **more)["redirect_url"]
+        requests.get(page, timeout=5).raise_for_status()
+
+        with pytest.raises(AssertionError, match="T1 stays pending until"):
+            gateway.wait_callback(transaction_id="T1", timeout_s=0)
+
+    def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
+        collected(gateway, callback_url=hanging)
+        gateway.advance(seconds=0.5)
+        collected(gateway, transaction_id="T2")
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(transaction_id="T2", timeout_s=0)
+
+        receiver = hanging.removesuffix("/callbacks")
+        assert (
+            f"{receiver} has not answered yet: the clock stands still until it has, "
+            "or callback_timeout_s of real time are over"
+        ) in str(caught.value).splitlines()
+        assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
+
+    def test_goes_on_when_a_receiver_had_its_time(self, hanging: str) -> None:
+        with SandboxGateway(callback_timeout_s=0.3) as gateway:
+            collected(gateway, callback_url=hanging)
+            gateway.advance(seconds=0.5)
+            collected(gateway, transaction_id="T2")
+
+            assert gateway.wait_callback(transaction_id="T2").transaction_id == "T2"
+            assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, 500_000, tzinfo=UTC)
+
+    def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(TypeError, match="did you mean transaction_id"):
+            gateway.wait_callback(transactionid="T1")
