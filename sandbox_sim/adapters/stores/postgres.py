@@ -208,8 +208,10 @@ async def _close(pool: Pool) -> None:
 
 async def _undo(connection: Borrowed, error: BaseException) -> None:
     """Leave nothing of a unit of work that failed; if that takes long, give the connection up."""
+    # Of a statement that was broken off nobody knows yet whether it began the transaction.
+    unsure = isinstance(error, asyncio.CancelledError | TimeoutError)
     with contextlib.suppress(*BROKEN):  # a connection that is closed can do nothing
-        if connection.is_in_transaction():
+        if unsure or connection.is_in_transaction():
             try:
                 if isinstance(error, asyncio.CancelledError):
                     connection.terminate()

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,31 @@ async def way(url: str) -> AsyncIterator[Proxy]:
 async def far(open_postgres: OpenPostgres, way: Proxy) -> "PostgresStore":
     """A store behind the proxy."""
     return await open_postgres(url=way.url)
+
+
+@asynccontextmanager
+async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """No unit can begin meanwhile; yields whether one waits to."""
+    import asyncpg  # noqa: PLC0415 -- it may be missing
+
+    from sandbox_sim.adapters.stores.postgres_unit import _ALONE  # noqa: PLC0415
+
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute(_ALONE)
+            statement = (
+                "SELECT EXISTS (SELECT FROM pg_stat_activity "
+                "WHERE datname = current_database() AND wait_event_type = 'Lock')"
+            )
+            yield lambda: postgres_says(url, statement)
+    finally:
+        await connection.close()
+
+
+async def postgres_says(url: str, statement: str) -> bool:
+    ((answer,),) = await postgres.execute(url, statement)
+    return bool(answer)
 
 
 async def works(store: Store) -> bool:
@@ -141,6 +167,16 @@ class TestItDoesNotAnswer:
 
         await eventually(lambda: works(far))
 
+    async def test_a_unit_that_gets_no_further_than_its_beginning_leaves_nothing_to_tell(
+        self, one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with others_kept_out(url):
+            with pytest.raises(StoreError, match="does not answer"):
+                await one.run(lambda unit: unit.next_due())
+
+        await eventually(lambda: works(one))
+        assert caplog.messages == []
+
     async def test_where_all_connections_are_taken_the_next_is_not_kept_waiting(
         self, one: "PostgresStore"
     ) -> None:
@@ -236,6 +272,20 @@ async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPos
         assert await saved(store)
         await eventually(lambda: store._line._connection not in (None, line))
         await store.close()
+
+
+async def test_a_unit_that_is_broken_off_at_its_beginning_leaves_nothing_to_tell(
+    one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As whatever is at work when the server is told to stop."""
+    async with others_kept_out(url) as waiting:
+        unit = asyncio.create_task(one.run(lambda unit: unit.next_due()))
+        await eventually(waiting)
+        unit.cancel()
+        await asyncio.wait({unit})
+
+    assert await works(one)
+    assert caplog.messages == []
 
 
 async def test_a_store_that_is_closed_says_so(one: "PostgresStore") -> None:
