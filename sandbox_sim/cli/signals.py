@@ -13,11 +13,17 @@ CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
 
 
 def stopped_by(codes: Mapping[signal.Signals, int]) -> "asyncio.Future[int]":
-    """A future that one of these signals gives its exit code to."""
+    """A future that the first of these signals gives its exit code to.
+
+    From then on the process ignores all of them, to its very end.
+    """
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[int] = loop.create_future()
 
     def finish(code: int) -> None:
+        for number in codes:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
         if not stop.done():
             stop.set_result(code)
 

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 SOON = 15  # seconds; a bound, reached only when something is broken
 
@@ -13,11 +13,16 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
 
 
-@contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
     """A server that is killed at the end, if it is still there."""
+    return process(*command(*arguments))
+
+
+@contextmanager
+def process(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """What these words start, killed at the end, if it is still there."""
     process = subprocess.Popen(  # noqa: S603 -- ourselves
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         yield process

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from tests.cli.processes import SOON, end, ended, first_line, running
+from tests.cli.processes import SOON, end, ended, first_line, process, running
 
 POSTGRES = "sandbox_sim.adapters.stores.postgres"
 
@@ -84,6 +84,28 @@ def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
 
     assert "credentials: shop, payroll (Basic), each with its secret_key as configured" in out
     assert "sandbox_secret" not in out
+
+
+# As `python -m sandbox_sim`, but told to end once more when all is over but the process.
+TOLD_AT_THE_END_TOO = """
+import atexit, signal, sys
+from sandbox_sim.cli import main
+
+for number in (signal.SIGTERM, signal.SIGINT):
+    atexit.register(signal.raise_signal, number)
+main()
+"""
+
+
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None:
+    arguments = ("serve", "--port", "0", "--store", "memory:")
+    with process(sys.executable, "-c", TOLD_AT_THE_END_TOO, *arguments) as server:
+        first_line(server)
+
+        ended_with, _, err = end(server, by)
+
+    assert (ended_with, err) == (code, "")
 
 
 class TestItDoesNotStart:
