@@ -79,10 +79,11 @@ class _Done(NamedTuple):
 
 
 class _Committed(NamedTuple):
-    """What became of a batch: its orders, and the earliest job it added."""
+    """What became of a batch: its orders, the earliest job it added, and whether SQLite failed."""
 
     done: list[_Done]
     added: datetime | None
+    failed: bool = False
 
 
 class SqliteStore(Watched):
@@ -156,7 +157,8 @@ class SqliteStore(Watched):
                 committed = self._commit(cursor, batch)
                 before, changes = changes, connection.total_changes
                 loop.call_soon_threadsafe(self._tell, committed, changes > before)
-                if changes - copied >= _COPIED_AFTER:
+                # After a failure too: the log may be what there is no room for.
+                if committed.failed or changes - copied >= _COPIED_AFTER:
                     copied = changes
                     # What cannot be copied stays in the log, and is copied another time.
                     with contextlib.suppress(sqlite3.Error):
@@ -188,11 +190,12 @@ class SqliteStore(Watched):
                 cursor.connection.rollback()
             if len(batch) == 1:
                 failed = _Done(batch[0].done, None, self._in_words(error))
-                return _Committed([failed], None)
+                return _Committed([failed], None, isinstance(error, sqlite3.Error))
             alone = [self._commit(cursor, [order]) for order in batch]
             return _Committed(
                 [one for committed in alone for one in committed.done],
                 min((each.added for each in alone if each.added is not None), default=None),
+                any(each.failed for each in alone),
             )
         return _Committed(done, unit.added)
 

@@ -1,6 +1,8 @@
 """A disk that is full: what does not fit fails whole, what fits is saved, and room heals it."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -132,6 +134,31 @@ async def test_when_there_is_room_again_all_works(path: Path) -> None:
         await store.run(too_much)
 
         assert len(await store.run(methodcaller("inbox_messages", "orders", Listing()))) == 1
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """As where a disk is full, the log of a database included."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_when_only_the_log_has_no_room_it_is_copied_and_written_anew(path: Path) -> None:
+    async with opened(path) as store:
+        with no_file_larger_than(400_000):
+            units = [partial(a_little, str(number)) for number in range(1000)]
+            with pytest.raises(StoreError):
+                [await store.run(unit) for unit in units]
+
+            assert await store.run(partial(a_little, "next")) == "next"
+
+        found = await store.run(lambda unit: unit.postings(SERVICE))
+        assert [each.subject for each in found] == [*map(str, range(len(found) - 1)), "next"]
 
 
 async def test_a_full_store_can_be_closed_and_opened_again(path: Path) -> None:
