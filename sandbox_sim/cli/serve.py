@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import reached
 from sandbox_sim.gateway.ports import StoreError
+
+log = logging.getLogger("sandbox_sim.serve")
 
 
 def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
@@ -42,6 +45,15 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
+    """Tell on stdout where we are; whether anybody reads it does not matter to those we serve."""
+    try:
+        _tell(settings, port, as_json=as_json)
+    except OSError as error:
+        log.warning("stdout cannot be written to: %s", error.strerror)
+        sys.stdout = None  # or Python would try to write the rest at the end
+
+
+def _tell(settings: Settings, port: int, *, as_json: bool) -> None:
     """The ready line, and for a person what to do next."""
     host = reached(settings.host, port)
     url = f"http://{host}"
@@ -60,7 +72,6 @@ def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
             keys = ", ".join(each.client_key for each in settings.credentials)
             click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
         click.echo(f"  state: {settings.shown_store}")
-    sys.stdout.flush()
 
 
 def _warn(settings: Settings) -> None:

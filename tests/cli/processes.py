@@ -19,10 +19,10 @@ def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]
 
 
 @contextmanager
-def process(*words: str) -> Iterator[subprocess.Popen[str]]:
+def process(*words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
     """What these words start, killed at the end, if it is still there."""
     process = subprocess.Popen(  # noqa: S603 -- ourselves
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words, stdout=stdout, stderr=subprocess.PIPE, text=True
     )
     try:
         yield process
@@ -42,9 +42,9 @@ def first_line(process: subprocess.Popen[str]) -> str:
 def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
     process.send_signal(by)
     code = process.wait(SOON)
-    assert process.stdout is not None
     assert process.stderr is not None
-    return code, process.stdout.read(), process.stderr.read()
+    out = "" if process.stdout is None else process.stdout.read()
+    return code, out, process.stderr.read()
 
 
 def ended(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -1,10 +1,13 @@
 """`sandbox-sim serve` and `readyz` as processes: what they print, and how they end."""
 
 import json
+import os
 import re
 import signal
 import socket
+import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from tests.cli.processes import SOON, end, ended, first_line, process, running
+from tests.cli.processes import SOON, command, end, ended, first_line, process, running
 
 POSTGRES = "sandbox_sim.adapters.stores.postgres"
 
@@ -106,6 +109,51 @@ def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None
         ended_with, _, err = end(server, by)
 
     assert (ended_with, err) == (code, "")
+
+
+class TestNobodyReadsItsOutput:
+    """Of a service manager that shut it, say, or of `serve | head -1`."""
+
+    @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
+    def test_it_has_no_stdout(self, as_json: tuple[str, ...]) -> None:
+        self.serves(*SHUT, *command(*as_json, "serve"), err="")
+
+    @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
+    def test_its_reader_is_gone(self, as_json: tuple[str, ...]) -> None:
+        left, right = os.pipe()
+        os.close(left)
+        try:
+            words = command(*as_json, "serve")
+            self.serves(*words, err="stdout cannot be written to: Broken pipe\n", stdout=right)
+        finally:
+            os.close(right)
+
+    @staticmethod
+    def serves(*words: str, err: str, stdout: int = subprocess.PIPE) -> None:
+        """It serves all the same, and tells no more than this on stderr."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        with process(*words, "--port", str(port), "--store", "memory:", stdout=stdout) as server:
+            livez = f"http://127.0.0.1:{port}/_sandbox/livez"
+            while not answers(livez):
+                assert server.poll() is None, "it ended"
+            code, _, told = end(server, signal.SIGTERM)
+
+        assert code == 0
+        assert told.endswith(err)
+        assert len(told.splitlines()) == len(err.splitlines())
+
+
+# Runs the words that follow with no stdout.
+SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])")
+
+
+def answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=SOON).close()  # noqa: S310 -- our own server
+    except urllib.error.URLError:
+        return False
+    return True
 
 
 class TestItDoesNotStart:
