@@ -28,8 +28,7 @@ from sandbox_sim.config_values import (
     CallbackHost,
     CardNumber,
     ClientKey,
-    HeaderName,
-    HeaderValue,
+    Headers,
     LocalNumber,
     Prefix,
     PublicUrl,
@@ -200,7 +199,7 @@ class Settings(BaseModel):
         description="Callbacks to an address that begins so go to one that begins otherwise: "
         'such as "https://shop.example" = "http://localhost:5000". The longest beginning counts.',
     )
-    callback_headers: dict[HeaderName, HeaderValue] = Field(
+    callback_headers: Headers = Field(
         {}, description="Headers that every callback carries beside its own."
     )
 

@@ -99,6 +99,15 @@ def _client_key(value: str) -> str:
     return value
 
 
+def _headers(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    written: dict[str, str] = {}
+    for name in value:
+        other = written.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(f"{other} and {name} are the same header; keep one of them")
+    return value
+
+
 def _store(value: str) -> str:
     if is_postgres(value) or value == "memory:":
         return value
@@ -128,6 +137,7 @@ Beginning = Annotated[str, AfterValidator(_beginning)]
 Rewrites = Annotated[dict[Beginning, Beginning], AfterValidator(_rewrites)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
+Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]
 CallbackHost = Annotated[str, AfterValidator(_callback_host)]
 StoreName = Annotated[str, AfterValidator(_store)]
 ClientKey = Annotated[str, AfterValidator(_client_key)]

@@ -209,6 +209,14 @@ class TestBadValues:
 
         assert sentence.startswith(f"callback_headers.{name} (from flag): {words}")
 
+    def test_a_header_of_callbacks_is_named_once(self) -> None:
+        headers = {"X-Staging": "1", "X-Shop": "2", "x-staging": "3"}
+
+        assert complaint(callback_headers=json.dumps(headers)) == (
+            "callback_headers (from flag): "
+            "X-Staging and x-staging are the same header; keep one of them"
+        )
+
     @pytest.mark.parametrize(
         "other",
         [
