@@ -66,7 +66,7 @@ async def open_pool(url: str) -> Pool:
         await pool.release(await pool.acquire())
     except BROKEN:
         raise
-    except ValueError:
+    except (ValueError, OverflowError):
         example = "postgresql://user:password@host:5432/database"
         raise StoreError(f"it is no address such as {example}") from None
     return pool

@@ -40,7 +40,7 @@ async def migrate(connection: Borrowed) -> None:
             raise StoreError(f"its schema {SCHEMA} belongs to another program")
         if not tables:
             await connection.execute(_FOUNDATION)
-        version = await connection.fetchval("SELECT version FROM gateway")
+        version = await connection.fetchval(f"SELECT version FROM {SCHEMA}.gateway")
         newest = len(schema.MIGRATIONS)
         if version > newest:
             raise StoreError(

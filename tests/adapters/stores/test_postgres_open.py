@@ -16,10 +16,10 @@ async def complaint(open_postgres: OpenPostgres, url: str) -> str:
     return str(caught.value)
 
 
-def with_password(url: str, **parts: str) -> str:
+def with_password(url: str, user: str | None = None, **parts: str) -> str:
     split = urlsplit(url)
     host = split.netloc.rpartition("@")[2]
-    user = split.username or "postgres"
+    user = user or split.username or "postgres"
     return split._replace(**{"netloc": f"{user}:s3same@{host}", **parts}).geturl()
 
 
@@ -91,11 +91,28 @@ async def test_there_is_no_such_database(open_postgres: OpenPostgres, url: str) 
     assert "s3same" not in words
 
 
+async def test_its_user_may_not_see_the_tables(open_postgres: OpenPostgres, url: str) -> None:
+    await (await open_postgres()).close()
+    stranger = f"{urlsplit(url).path[1:]}_stranger"
+    await postgres.execute(
+        url,
+        f'DROP ROLE IF EXISTS "{stranger}"',
+        f"CREATE ROLE \"{stranger}\" LOGIN PASSWORD 's3same'",
+    )
+    try:
+        words = await complaint(open_postgres, with_password(url, user=stranger))
+    finally:
+        await postgres.execute(url, f'DROP ROLE "{stranger}"')
+
+    assert words.endswith("permission denied for schema sandbox_sim")
+
+
 @pytest.mark.parametrize(
     "nonsense",
     [
         "postgresql://me:s3same/with@slash@127.0.0.1/db",
         "postgresql://me:s3same@127.0.0.1:port/db",
+        "postgresql://me:s3same@127.0.0.1:99999/db",
         "postgresql://me:s3same@127.0.0.1/db?sslmode=sometimes",
         "postgresql://me:s3same@[::1/db",
         "postgresql://me:s3same@no-such-host.invalid/db",
