@@ -125,6 +125,8 @@ class _Crew:
 
     async def stop(self, sockets: list[socket.socket]) -> None:
         """Take no more connections; tell all to stop, wait for it, and kill those that do not."""
+        for each in sockets:  # or one that has just come would be given to a task that is no more
+            asyncio.get_running_loop().remove_reader(each)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

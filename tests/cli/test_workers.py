@@ -1,5 +1,6 @@
 """`sandbox-sim serve --workers N` as processes: one gateway on one port, minded by a parent."""
 
+import asyncio
 import base64
 import json
 import os
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.stores.postgres_url import masked
+from sandbox_sim.cli.workers import _Crew
+from sandbox_sim.config import Settings
 from tests import postgres
 from tests.cli.processes import SOON, end, ended, first_line, running
 from tests.cli.test_serve import in_process
@@ -172,6 +175,20 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
         assert (code, err) == (130, "")
         assert f"state: {masked(store)}" in out
         assert not any(map(is_there, workers))
+
+
+async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        crew = _Crew(Settings())
+        crew.listen([listening])
+        await asyncio.sleep(0)  # it waits for connections
+        with socket.create_connection(listening.getsockname()):
+            await asyncio.sleep(0)  # the loop has heard of this one, and goes on with us first
+            await crew.stop([listening])
+
+    assert caplog.messages == []
 
 
 class TestItDoesNotStart:
