@@ -31,6 +31,7 @@ _BACKLOG: Final = 1024
 _PAUSE_S: Final = 1.0
 _BREATH_S: Final = 0.01
 _STOPPING_S: Final = 9.5
+_HAS_SAID_WHY: Final = 1
 # A worker looks for modules where we do, wherever it is started.
 _WORKER: Final = """\
 import gc, pickle, sys
@@ -44,7 +45,7 @@ log = logging.getLogger("sandbox_sim.workers")
 
 
 class CannotStart(Exception):
-    """A worker ended before it was ready; it has said why on stderr."""
+    """A worker ended before it was ready; it has said why on stderr, or we have in the log."""
 
 
 async def oversee(settings: Settings, ready: Callable[[int], None]) -> int:
@@ -189,7 +190,11 @@ class _Crew:
                 await process.stdin.drain()
             process.stdin.close()
         if not await asyncio.get_running_loop().sock_recv(ours, 1):
-            await process.wait()
+            code = await process.wait()
+            if code != _HAS_SAID_WHY:
+                log.error(
+                    "a worker (pid %d) ended with code %d before it was ready", process.pid, code
+                )
             self._starting.discard(worker)
             ours.close()
             raise CannotStart

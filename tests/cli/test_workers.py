@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.stores.postgres_url import masked
-from sandbox_sim.cli.workers import _Crew
+from sandbox_sim.cli import workers
+from sandbox_sim.cli.workers import CannotStart, _Crew
 from sandbox_sim.config import Settings
 from tests import postgres
 from tests.cli.processes import SOON, end, ended, first_line, running
@@ -175,6 +176,19 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
         assert (code, err) == (130, "")
         assert f"state: {masked(store)}" in out
         assert not any(map(is_there, workers))
+
+
+async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As by a machine without memory; nobody else could."""
+    monkeypatch.setattr(workers, "_WORKER", "import os; os.kill(os.getpid(), 9)")
+
+    with pytest.raises(CannotStart):
+        await _Crew(Settings()).start()
+
+    (told,) = caplog.messages
+    assert re.fullmatch(r"a worker \(pid \d+\) ended with code -9 before it was ready", told)
 
 
 async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
