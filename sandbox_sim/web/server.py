@@ -22,8 +22,9 @@ from sandbox_sim.web.frontdoor import Frontdoor
 
 log = logging.getLogger("sandbox_sim.requests")
 
-# How long callbacks on the wire, and then requests in hand, may take when the server stops.
-GRACE_S = 5.0
+# How long callbacks on the wire, and then requests in hand, may take when the server stops: less
+# than ten seconds together, in which the store is closed, too.
+GRACE_S = 4.5
 
 
 class _Protocol(RequestHandler):
@@ -80,7 +81,9 @@ class _Server(web.Server):
 
     async def shutdown(self, timeout: float | None = None) -> None:
         ours = [connection.shutdown(timeout) for connection in self._opened]
-        await asyncio.gather(super().shutdown(timeout), *ours)
+        # It waits twice: for requests in hand, and then for those that could go on all the same.
+        half = None if timeout is None else timeout / 2
+        await asyncio.gather(super().shutdown(half), *ours)
 
     def _successor(self) -> _Protocol:
         return _Protocol(self, loop=self._loop, **self._kwargs)

@@ -7,8 +7,11 @@ import zlib
 from typing import Any
 
 import pytest
+from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.cli import workers
+from sandbox_sim.web.server import GRACE_S
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.operations import OPERATIONS, PATHS
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
@@ -335,3 +338,24 @@ async def test_the_base_path_alone_is_nobodys(start_sandbox: StartSandbox, path:
     answer = await sandbox.post(path, {})
 
     assert (answer.status, answer.code) == (404, "404")
+
+
+@pytest.mark.decision("D1")
+async def test_to_stop_takes_less_than_ten_seconds(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is in hand: aiohttp waits twice for a request, and callbacks go before it."""
+    waits: list[float] = []
+
+    async def shutdown(protocol: RequestHandler, timeout: float) -> None:
+        waits.append(timeout)
+        protocol.force_close()
+
+    monkeypatch.setattr(RequestHandler, "shutdown", shutdown)
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/livez") as answer:
+        assert answer.status == 200
+
+    await sandbox.runner.cleanup()
+
+    (wait,) = waits
+    assert GRACE_S + 2 * wait < workers._STOPPING_S < 10
