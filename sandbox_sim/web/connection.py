@@ -74,6 +74,7 @@ class Connection(BaseProtocol):
         "_request",
         "_size",
         "_successor",
+        "_used",
     )
 
     def __init__(
@@ -105,6 +106,7 @@ class Connection(BaseProtocol):
         self._answering: asyncio.Task[None] | None = None
         self._early = b""
         self._closing = False
+        self._used = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
@@ -119,6 +121,7 @@ class Connection(BaseProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on, unless a request is in hand, or the client does not take its answers."""
+        self._used = True
         if self._answering is None and not self._paused:
             self._read(data)
         else:
@@ -148,6 +151,12 @@ class Connection(BaseProtocol):
         if self._answering is None and self.transport is not None:
             self._cork.let_go()
             self.transport.close()
+
+    def close_unused(self) -> None:
+        """Close it, if nothing came since this was asked last and no request is in hand."""
+        if not self._used and self._answering is None:
+            self.close()
+        self._used = False
 
     async def shutdown(self, timeout: float | None) -> None:
         """Close it when the request in hand is answered, or after so many seconds."""

@@ -25,6 +25,8 @@ log = logging.getLogger("sandbox_sim.requests")
 # How long callbacks on the wire, and then requests in hand, may take when the server stops: less
 # than ten seconds together, in which the store is closed, too.
 GRACE_S = 4.5
+# Seconds after which, or twice as many, a connection is closed that nothing came over.
+_UNUSED_S = 3600.0
 
 
 class _Protocol(RequestHandler):
@@ -70,11 +72,13 @@ class _Server(web.Server):
         self._connection = partial(
             Connection, frontdoor, self._opened, cork, self._loop, self._successor, max_body_bytes
         )
+        self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
     def __call__(self) -> Connection:  # type: ignore[override]
         return self._connection()
 
     def pre_shutdown(self) -> None:
+        self._sweeper.cancel()
         for connection in tuple(self._opened):
             connection.close()
         super().pre_shutdown()
@@ -84,6 +88,11 @@ class _Server(web.Server):
         # It waits twice: for requests in hand, and then for those that could go on all the same.
         half = None if timeout is None else timeout / 2
         await asyncio.gather(super().shutdown(half), *ours)
+
+    def _sweep(self) -> None:
+        for connection in tuple(self._opened):
+            connection.close_unused()
+        self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
     def _successor(self) -> _Protocol:
         return _Protocol(self, loop=self._loop, **self._kwargs)

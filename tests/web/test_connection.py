@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 
 from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.web import server
 from sandbox_sim.web.connection import Connection
 from tests.adapters.stores.conftest import eventually
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, StartSandbox
 from tests.web.operations import OPERATIONS
 from tests.web.wire import request_bytes
 
@@ -158,6 +159,38 @@ async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> No
     writer.close()
 
 
+class TestUnused:
+    async def test_it_is_closed_in_the_end(
+        self, monkeypatch: pytest.MonkeyPatch, start_sandbox: StartSandbox
+    ) -> None:
+        monkeypatch.setattr(server, "_UNUSED_S", 0.01)
+        sandbox = await start_sandbox()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+
+        assert await reader.read() == b""
+
+        writer.close()
+
+    async def test_half_a_request_is_no_use(self, sandbox: Sandbox) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        writer.write(PLAIN[:50])
+        await eventually(lambda: any(each._size for each in connections(sandbox)))
+
+        for _ in range(2):
+            cast("Any", sandbox.runner.server)._sweep()
+
+        assert await reader.read() == b""
+        writer.close()
+
+    async def test_one_that_is_used_stays(self, sandbox: Sandbox) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        for _ in range(3):
+            writer.write(PLAIN)
+            await reader.readuntil(b'"202"}')
+            cast("Any", sandbox.runner.server)._sweep()
+        writer.close()
+
+
 class TestHeldUp:
     """While the store takes its time over a request."""
 
@@ -235,6 +268,18 @@ class TestHeldUp:
 
         assert (await client[0].read()).endswith(b'"202"}')
         await stopping
+
+    async def test_one_with_a_request_in_hand_is_used(
+        self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
+    ) -> None:
+        for _ in range(3):
+            cast("Any", sandbox.runner.server)._sweep()
+
+        go_on.set()
+
+        await client[0].readuntil(b'"202"}')
+        client[1].write(PLAIN)
+        await client[0].readuntil(b'"202"}')
 
     async def test_a_server_that_stops_waits_only_so_long(
         self, sandbox: Sandbox, client: Any
