@@ -315,7 +315,7 @@ def _file_values(file: Path) -> Mapping[str, Any]:
     import tomllib  # noqa: PLC0415 -- without a file, serve starts without it
 
     try:
-        values = tomllib.loads(file.read_text("utf-8"))
+        values = tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -151,6 +151,11 @@ class TestUnknownSettings:
 
 
 class TestTheFile:
+    def test_it_may_begin_with_the_mark_of_editors_on_windows(self, file: Path) -> None:
+        file.write_text("port = 9000\n", "utf-8-sig")
+
+        assert load(file).settings.port == 9000
+
     def test_one_that_is_not_there_is_told(self, file: Path) -> None:
         assert complaint(file) == f"{file}: cannot be read: No such file or directory"
 
