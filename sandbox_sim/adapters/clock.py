@@ -9,6 +9,8 @@ from sandbox_sim.domain.clock import ClockState
 
 # Jobs that fall due within this time are run in one go.
 RESOLUTION_S: Final = 0.005
+# Nobody tells when the machine was asleep, or its time was set: whoever waits looks again.
+LOOK_AGAIN_S: Final = 60.0
 
 
 class SystemClock:
@@ -60,12 +62,15 @@ class SystemClock:
         await self._wait(wake, seconds)
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
-        """Return when `wake` is set, when `until` is reached, or when the clock was set anew."""
+        """Return when `wake` is set, when `until` is reached, or to look again how long that is.
+
+        That is when the clock was set anew, and after a minute.
+        """
         seconds = None
         if until is not None:
             left = (until - self.now()).total_seconds()
             if left <= 0 or self._state.frozen_at is None:
-                seconds = max(left, RESOLUTION_S)
+                seconds = min(max(left, RESOLUTION_S), LOOK_AGAIN_S)
         await self._wait(wake, seconds)
 
     async def _wait(self, wake: asyncio.Event, seconds: float | None) -> None:

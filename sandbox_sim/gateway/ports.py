@@ -71,7 +71,7 @@ class Clock(Protocol):
         ...
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
-        """Return when `wake` is set or gateway time has reached `until`."""
+        """Return when `wake` is set, when gateway time has reached `until`, or to look again."""
         ...
 
 

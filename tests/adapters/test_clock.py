@@ -182,6 +182,17 @@ class TestSystemClock:
             clock.wait(asyncio.Event(), clock.now() + timedelta(milliseconds=1)), AT_ONCE
         )
 
+    async def test_a_long_wait_looks_again_now_and_then(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A machine that slept, or whose time was set, does not tell: it may be later than due."""
+        clock, wake = SystemClock(), asyncio.Event()
+        monkeypatch.setattr("sandbox_sim.adapters.clock.LOOK_AGAIN_S", 0.001)
+
+        await asyncio.wait_for(clock.wait(wake, clock.now() + HOUR), AT_ONCE)
+
+        assert not wake.is_set()
+
 
 class TestVirtualClock:
     def test_it_stands_still(self) -> None:
