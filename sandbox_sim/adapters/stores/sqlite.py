@@ -103,6 +103,7 @@ class SqliteStore(Watched):
         self._announcing: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
+        self._file: object = None
 
     async def open(self) -> None:
         """Open the file and bring it up to date; `StoreError` says why that cannot be."""
@@ -181,7 +182,7 @@ class SqliteStore(Watched):
         """Do a batch as one transaction; if that fails, each order by itself."""
         unit = _SqliteUnit(cursor, self._clock)
         try:
-            cursor.execute("BEGIN IMMEDIATE")
+            self._begin(cursor)
             done = [_do(order, unit) for order in batch]
             self._forget(unit)
             cursor.execute("COMMIT")
@@ -198,6 +199,12 @@ class SqliteStore(Watched):
                 any(each.failed for each in alone),
             )
         return _Committed(done, unit.added)
+
+    def _begin(self, cursor: sqlite3.Cursor) -> None:
+        """Begin a transaction; SQLite itself would write on into a file without a name."""
+        if _identity(self._path) != self._file:
+            raise StoreError("it was deleted or replaced, so start the server again")
+        cursor.execute("BEGIN IMMEDIATE")
 
     def _forget(self, unit: "_SqliteUnit") -> None:
         now = self._clock.now()
@@ -234,6 +241,7 @@ class SqliteStore(Watched):
                 connection.execute(pragma)
             self._migrate(connection, version)
             connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
+            self._file = _identity(self._path)
         except BaseException:
             connection.close()
             raise
@@ -323,6 +331,15 @@ class _SqliteUnit(SqlUnit):
 
     async def _each(self, statement: str, values: Iterable[Row]) -> None:
         self._cursor.executemany(statement, values)
+
+
+def _identity(path: Path) -> object:
+    """Which file has this name; None if none has."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _reason(error: sqlite3.Error) -> str:

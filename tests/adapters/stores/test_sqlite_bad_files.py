@@ -17,7 +17,7 @@ from sandbox_sim.adapters.stores.sqlite import APPLICATION_ID, SqliteStore
 from sandbox_sim.domain.sms import HistoryQuery
 from sandbox_sim.gateway.ports import StoreError
 from tests.adapters.stores.test_contract_rollback import prepared
-from tests.records import SERVICE, every, message
+from tests.records import SERVICE, every, message, posting
 from tests.sqlite_files import contents, opened, outside
 
 PAGE = 4096
@@ -266,3 +266,22 @@ async def test_a_fault_while_it_runs_is_told_with_the_name_too(tmp_path: Path) -
 
         with pytest.raises(StoreError, match=f"{path}: disk I/O error"):
             await store.run(work)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_nothing_is_answered_that_goes_into_a_file_without_a_name(
+    tmp_path: Path, replaced: bool
+) -> None:
+    """SQLite itself would write on into a file that is gone when the server ends."""
+    path = tmp_path / "state.sqlite3"
+    async with opened(path) as store:
+        path.unlink()
+        if replaced:
+            path.touch()
+
+        for _ in range(2):
+            with pytest.raises(StoreError, match=f"{path}: it was deleted or replaced, so start"):
+                await store.run(lambda unit: unit.post(posting()))
+
+    async with opened(path) as store:
+        await store.run(lambda unit: unit.post(posting()))
