@@ -38,8 +38,10 @@ def _local_number(value: str) -> str:
 
 def _base_path(value: str) -> str:
     path = "/" + value.strip("/") if value.strip("/") else ""
-    if any(char in path for char in "{}?# "):
+    if any(char in path for char in "{}?#% "):
         raise ValueError("must be a path such as /gateway/v1")
+    if f"{path}/".startswith("/_sandbox/"):
+        raise ValueError("must not begin with /_sandbox, which is the control API's")
     return path
 
 
@@ -47,7 +49,8 @@ def _public_url(value: str | None) -> str | None:
     if value is None:
         return None
     try:
-        if urlsplit(value).scheme in {"http", "https"} and host_in(value):
+        is_plain = not any(char in value for char in "?#")
+        if is_plain and urlsplit(value).scheme in {"http", "https"} and host_in(value):
             return value.rstrip("/")
     except ValueError:
         pass

@@ -180,12 +180,24 @@ class TestBadValues:
                 "https://a b",
             ),
             *(f"https://{'a' * 64}.example", "ftp://gateway.example", "https://[fe80::1%25eth0]"),
+            *("https://gateway.example/?a=1", "https://gateway.example/#pay"),
         ],
     )
     def test_an_address_of_ours_has_a_host_that_a_browser_can_send(self, url: str) -> None:
         words = "public_url (from flag): must be an address such as https://gateway.example"
 
         assert complaint(public_url=url) == words
+
+    @pytest.mark.parametrize(
+        ("path", "words"),
+        [
+            *((path, "must be a path such as /gateway/v1") for path in ("/a%20b", "/{x}", "/a?b")),
+            ("_sandbox", "must not begin with /_sandbox, which is the control API's"),
+            ("/_sandbox/v1/", "must not begin with /_sandbox, which is the control API's"),
+        ],
+    )
+    def test_base_path_is_one_that_a_request_can_have(self, path: str, words: str) -> None:
+        assert complaint(base_path=path) == f"base_path (from flag): {words}"
 
     @pytest.mark.parametrize(
         ("name", "value", "words"),
