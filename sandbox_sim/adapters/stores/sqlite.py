@@ -103,7 +103,7 @@ class SqliteStore(Watched):
         self._announcing: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
-        self._file: object = None
+        self._file: tuple[int, int] | None = None
 
     async def open(self) -> None:
         """Open the file and bring it up to date; `StoreError` says why that cannot be."""
@@ -333,7 +333,7 @@ class _SqliteUnit(SqlUnit):
         self._cursor.executemany(statement, values)
 
 
-def _identity(path: Path) -> object:
+def _identity(path: Path) -> tuple[int, int] | None:
     """Which file has this name; None if none has."""
     try:
         found = path.stat()
