@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Answer
+from sandbox_sim.domain.callbacks import Answer, Trouble
 from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 
 T = TypeVar("T")
@@ -15,6 +15,7 @@ T = TypeVar("T")
 OK = Answer(200, "ok", 7)
 BROKEN = Answer(500, "out of order", 7)
 SILENT = Answer(None, "", 7, "no answer within 30 s")
+NO_DESCRIPTORS = Answer(None, "", 0, "Too many open files", Trouble.RESOURCES)
 
 
 class Post(NamedTuple):
@@ -37,6 +38,8 @@ class FakeSender:
         self.on_post: Callable[[], Awaitable[None]] | None = None
         self.answers = list(answers)
         self.refuses: set[str] = set()
+        # Receivers that send their status before they hang.
+        self.stalls_in_body: set[str] = set()
         self._hanging: dict[str, asyncio.Event] = {}
 
     @property
@@ -55,7 +58,12 @@ class FakeSender:
         self._hanging.clear()
 
     async def send(
-        self, url: str, headers: Mapping[str, str], body: bytes, timeout: timedelta
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: timedelta,
+        on_status: Callable[[], None] = lambda: None,
     ) -> Answer:
         self.posts.append(Post(url, dict(headers), body, timeout))
         self.at_work[url] += 1
@@ -63,6 +71,8 @@ class FakeSender:
         try:
             if self.on_post is not None:
                 await self.on_post()
+            if url in self.stalls_in_body:
+                on_status()
             if url in self._hanging:
                 await self._hanging[url].wait()
             if self.raises:

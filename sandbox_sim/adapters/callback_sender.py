@@ -5,14 +5,16 @@ however that was found: no other lookup of the name lies in between, and no way 
 leads past it.
 """
 
+import asyncio
+import errno
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -25,6 +27,12 @@ from sandbox_sim.gateway.ports import Clock
 
 # Shorter than receivers keep idle connections, so that none is reused as it is being closed.
 _KEEPALIVE_S = 1.0
+# So many idle connections are kept for the next callbacks; the others are closed after the answer.
+KEPT_IDLE: Final = 32
+# Real time for the rest of an answer once its status is there: the status decides.
+_BODY_S: Final = 2.0
+# A call that fails by one of these never left this machine.
+_SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ADDRESS = "callback_url is no address that can be called"
 # An address whose path and query need no escapes but those that they have.
 _ESCAPED = re.compile(
@@ -34,10 +42,33 @@ _ESCAPED = re.compile(
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
 
+class _OpenSockets:
+    """Counts the sockets that are open."""
+
+    count = 0
+
+
+class _Socket(socket.socket):
+    """A socket that is counted until it is closed."""
+
+    def __init__(self, family: int, kind: int, protocol: int, sockets: _OpenSockets) -> None:
+        super().__init__(family, kind, protocol)
+        self._sockets: _OpenSockets | None = sockets
+        sockets.count += 1
+
+    def close(self) -> None:
+        """Close it."""
+        if self._sockets is not None:
+            self._sockets.count -= 1
+            self._sockets = None
+        super().close()
+
+
 class _Way:
     """From a callback to its receiver: asks the rule, and keeps what it said."""
 
-    def __init__(self, hosts: CallbackHosts, host: str) -> None:
+    def __init__(self, hosts: CallbackHosts, host: str, sockets: _OpenSockets) -> None:
+        self.sockets = sockets
         self._hosts = hosts
         self._host = host
         self._refused: dict[str, None] = {}
@@ -76,9 +107,10 @@ _WAY: ContextVar[_Way] = ContextVar("_WAY")
 def _socket(where: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
     """A socket for an address as `getaddrinfo` describes it; `OSError` if none may go there."""
     family, kind, protocol, _, target = where
-    if not _WAY.get().admits(target[0]):
+    way = _WAY.get()
+    if not way.admits(target[0]):
         raise OSError(f"{target[0]} is refused by the setting callback_hosts")
-    return socket.socket(family, kind, protocol)
+    return _Socket(family, kind, protocol, way.sockets)
 
 
 class HttpCallbackSender:
@@ -97,42 +129,62 @@ class HttpCallbackSender:
         self._hosts = hosts
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
+        # For calls while enough connections are idle already: it closes each after the answer.
+        self._closing_session: aiohttp.ClientSession | None = None
+        self._sockets = _OpenSockets()
+        self._calls = 0
+
+    @property
+    def connections(self) -> int:
+        """How many sockets are open, idle ones too."""
+        return self._sockets.count
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                keepalive_timeout=_KEEPALIVE_S,
-                resolver=self._resolver,
-                socket_factory=_socket,
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers=_HEADERS,
-        )
+        self._session = self._open(keepalive_timeout=_KEEPALIVE_S)
+        self._closing_session = self._open(force_close=True)
         return self
 
     async def __aexit__(self, *_exc_info: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._closing_session):
+            if session is not None:
+                await session.close()
+
+    def _open(self, **options: Any) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=0, resolver=self._resolver, socket_factory=_socket, **options
+        )
+        jar = aiohttp.DummyCookieJar()
+        return aiohttp.ClientSession(connector=connector, cookie_jar=jar, headers=_HEADERS)
 
     async def send(
-        self, url: str, headers: Mapping[str, str], body: bytes, timeout: timedelta
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: timedelta,
+        on_status: Callable[[], None] = lambda: None,
     ) -> Answer:
-        """One POST: no redirects, a capped read, and never an exception."""
-        if self._session is None:
+        """One POST: no redirects, a capped read, and never an exception.
+
+        on_status: called as soon as the HTTP status is there.
+        """
+        many_idle = self._sockets.count - self._calls >= KEPT_IDLE
+        session = self._closing_session if many_idle else self._session
+        if session is None:
             return Answer(None, "", 0, "the gateway is not running")
         address = _address(url)
         if address is None or address.raw_host is None:
             return Answer(None, "", 0, _NO_ADDRESS, Trouble.ADDRESS)
-        way = _Way(self._hosts, address.raw_host)
+        way = _Way(self._hosts, address.raw_host, self._sockets)
         if not way.admits_host():
             return Answer(None, "", 0, way.refusal, Trouble.SETTING)
         _WAY.set(way)
         started = self._clock.monotonic()
         status, trouble, problem = None, None, None
         body_kept = bytearray()
+        self._calls += 1
         try:
-            async with self._session.post(
+            async with session.post(
                 address,
                 data=body,
                 headers=headers,
@@ -140,10 +192,14 @@ class HttpCallbackSender:
                 timeout=_in_all(timeout),
             ) as response:
                 status = response.status
-                await _read_first_bytes(response, body_kept)
+                on_status()
+                async with asyncio.timeout(_BODY_S):
+                    await _read_first_bytes(response, body_kept)
         except Exception as error:  # whatever it is, the attempt is told and another one follows
             refused = way.refusal
             trouble, problem = (Trouble.SETTING, refused) if refused else _in_words(error, timeout)
+        finally:
+            self._calls -= 1
         duration_ms = round((self._clock.monotonic() - started) * 1000)
         text = body_kept.decode("utf-8", "replace")
         return Answer(status, text, duration_ms, problem, trouble)
@@ -192,6 +248,8 @@ def _in_words(error: Exception, timeout: timedelta) -> tuple[Trouble, str]:
         case aiohttp.ClientConnectorSSLError():
             said = f"no TLS connection to {error.host}:{error.port}"
             return Trouble.TLS, f"{said}: {error.strerror or error}"
+        case OSError() if error.errno in _SHORTAGES:
+            return Trouble.RESOURCES, f"no call can leave this machine: {os.strerror(error.errno)}"
         case aiohttp.ClientConnectorError():
             reason = os.strerror(error.errno) if error.errno else str(error)
             return Trouble.CONNECTION, f"no connection to {error.host}:{error.port}: {reason}"

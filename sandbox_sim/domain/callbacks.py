@@ -68,6 +68,7 @@ class Trouble(StrEnum):
     CERTIFICATE = "certificate"
     TIMEOUT = "timeout"
     EXCHANGE = "exchange"
+    RESOURCES = "resources"  # this machine lacks a descriptor, a port or memory for the call
 
 
 class Answer(NamedTuple):
@@ -132,6 +133,10 @@ class Callback(NamedTuple):
     def shown_url(self) -> str:
         """The URL as it may be shown."""
         return shown_address(self.url)
+
+    def is_of(self, service_id: int | None) -> bool:
+        """Whether it is of this service; None stands for every service."""
+        return service_id in {None, self.service_id}
 
     @property
     def headers(self) -> dict[str, str]:

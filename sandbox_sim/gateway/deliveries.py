@@ -1,22 +1,28 @@
-"""Sending callbacks: a lane for each receiver, so that one that hangs delays nobody else.
+"""Sending callbacks over a bounded number of connections, fair between receivers.
 
-A lane (scheme, host and port) has at most `PER_RECEIVER` senders at work; when `IN_ALL` are at
-work a lane still gets its first one. Every attempt is recorded before the job is done, so what
-was not recorded is sent again: at least once, never lost. Source: service.8, delivery.2, D16, D30.
+At most `limit` attempts run at once, and at most `PER_RECEIVER` of them at one receiver;
+`delivery_queue` says whose callback is next. Where every connection is taken and a receiver waits
+that is not stalled, an attempt that has had no HTTP status for `CUT_OFF_S` is cut off: it does not
+count as an attempt, its callback goes back to the front of its receiver's queue, and the receiver
+is stalled. Stalled receivers cut off no others, so each gets its whole timeout in the end.
+
+Every attempt is recorded before the job is done, so what was not recorded is sent again: at least
+once, never lost. Source: service.8, delivery.2, D16, D30.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callback_routes import CallbackRoutes, receiver_of
-from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
+from sandbox_sim.domain.callbacks import Answer, Callback, Delivery, Schedule, Trouble
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.delivery_queue import IN_ALL, DeliveryQueue, QueuedCallback, Standing
 from sandbox_sim.gateway.held import Held
+from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import (
     STORE_PAUSE_S,
     CallbackSender,
@@ -27,8 +33,10 @@ from sandbox_sim.gateway.ports import (
     Unit,
 )
 
-PER_RECEIVER: Final = 32
-IN_ALL: Final = 256
+# Real time that an attempt without an HTTP status keeps its connection while others wait for it.
+CUT_OFF_S: Final = 2.0
+# Real time until a callback that this machine had no descriptor for is tried again.
+SHORTAGE_PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
@@ -72,12 +80,25 @@ class AnswerGate:
             await event.wait()
 
 
-@dataclass(slots=True)
-class _Lane:
-    """The queue of one receiver and how many senders work on it."""
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """An attempt that runs: since when in real time, and what cuts it off."""
 
-    queue: deque[tuple[Job, Callback]] = field(default_factory=deque)
-    senders: int = 0
+    began: float
+    timeout: asyncio.Timeout
+    has_status: bool = False
+    is_cut_off: bool = False
+
+    def note_status(self) -> None:
+        """The receiver has answered, so the attempt is not cut off any more."""
+        self.has_status = True
+
+
+class _Ended(NamedTuple):
+    """How an attempt ended; one that does not count is made again."""
+
+    standing: Standing
+    counts: bool = True
 
 
 class Deliveries:
@@ -92,6 +113,7 @@ class Deliveries:
         gate: AnswerGate | None = None,
         routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
         held: Held | None = None,
+        limit: int = IN_ALL,
     ) -> None:
         self.gate = gate or AnswerGate()
         self._routes = routes
@@ -100,9 +122,20 @@ class Deliveries:
         self._clock = clock
         self._sender = sender
         self._schedule = schedule
-        self._lanes: dict[str, _Lane] = {}
-        # Every sender, and the callback that it has in hand.
-        self._tasks: dict[asyncio.Task[None], Callback | None] = {}
+        self._limit = limit
+        self._queue = DeliveryQueue()
+        # Every sender, and the callback that it has taken; None before its first one.
+        self._senders: dict[asyncio.Task[None], Callback | None] = {}
+        # How many of them have not taken any yet.
+        self._starting = 0
+        # The attempts that wait for their receiver, the oldest first.
+        self._attempts: dict[_Attempt, None] = {}
+        # Attempts that are cut off, and whose sender has not taken another callback yet.
+        self._cut_off = 0
+        self._cutter: asyncio.Task[None] | None = None
+        self._look_again = asyncio.Event()
+        self._logged_shortages = LogThrottle(clock)
+        self._logged_cut_offs = LogThrottle(clock)
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
@@ -111,8 +144,8 @@ class Deliveries:
 
     @property
     def receivers(self) -> Sequence[str]:
-        """Who is being called, or is about to be: scheme, host and port of each."""
-        return tuple(self._lanes)
+        """The receivers that are called, or wait for it: scheme, host and port of each."""
+        return self._queue.receivers
 
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
@@ -132,76 +165,140 @@ class Deliveries:
         await self._idle.wait()
 
     async def abandon(self, service_id: int | None) -> None:
-        """Break off what is on its way for a service, or for all; nothing comes of it any more."""
-        for lane in self._lanes.values():
-            lane.queue = deque(each for each in lane.queue if not _is_of(each[1], service_id))
-        senders = [task for task, callback in self._tasks.items() if _is_of(callback, service_id)]
+        """Break off the attempts of a service, or of all (None); nothing of them is recorded."""
+        self._queue.remove(service_id)
+        senders = [
+            task for task, taken in self._senders.items() if taken and taken.is_of(service_id)
+        ]
         for task in senders:
             task.cancel()
         await asyncio.gather(*senders, return_exceptions=True)
-        for receiver, lane in tuple(self._lanes.items()):
-            if lane.queue and lane.senders == 0:
-                self._add_sender(receiver, lane)
+        self._start_senders()
 
     async def close(self, grace: float) -> None:
-        """Begin no more attempts; let those on the wire finish, for at most `grace` seconds."""
+        """Begin no more attempts; let those that run finish, for at most `grace` seconds."""
         self._closing = True
-        for lane in self._lanes.values():
-            lane.queue.clear()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=grace)
+        self._queue.remove(None)
+        if self._cutter is not None:
+            self._cutter.cancel()
+        if self._senders:
+            _, late = await asyncio.wait(self._senders, timeout=grace)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
     def _enqueue(self, job: Job, callback: Callback) -> None:
+        if not self._closing:
+            self._queue.add(receiver_of(self._routes.target(callback.url)), job, callback)
+            self._start_senders()
+
+    def _start_senders(self) -> None:
+        """Start senders for what waits; where there are no more, have attempts cut off for it."""
         if self._closing:
             return
-        receiver = receiver_of(self._routes.target(callback.url))
-        lane = self._lanes.setdefault(receiver, _Lane())
-        lane.queue.append((job, callback))
-        self._idle.clear()
-        if lane.senders == 0 or (lane.senders < PER_RECEIVER and len(self._tasks) < IN_ALL):
-            self._add_sender(receiver, lane)
+        while len(self._senders) < self._limit and self._starting < self._queue.takeable:
+            self._idle.clear()
+            self._starting += 1
+            task = asyncio.create_task(self._work())
+            self._senders[task] = None
+            task.add_done_callback(self._sender_ended)
+        if self._queue.takeable > self._starting and self._queue.urgent and self._cutter is None:
+            self._cutter = asyncio.create_task(self._cut_off_the_oldest())
+            self._cutter.add_done_callback(self._cutter_ended)
 
-    def _add_sender(self, receiver: str, lane: _Lane) -> None:
-        lane.senders += 1
-        task = asyncio.create_task(self._work(receiver, lane))
-        self._tasks[task] = None
-        task.add_done_callback(self._left)
-
-    async def _work(self, receiver: str, lane: _Lane) -> None:
-        """One sender of a lane, until its queue is empty."""
-        sender = asyncio.current_task()
-        try:
-            while lane.queue:
-                job, callback = lane.queue.popleft()
-                if sender is not None:
-                    self._tasks[sender] = callback
-                try:
-                    await self._deliver(job, callback)
-                except JobLost as lost:
-                    log.warning("an attempt at callback %s is not recorded: %s", callback.id, lost)
-                except Exception:
-                    log.exception("a callback could not be recorded: %s", callback.id)
-        finally:
-            lane.senders -= 1
-            if lane.senders == 0 and not lane.queue:
-                self._lanes.pop(receiver, None)
-
-    def _left(self, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(task, None)
-        if not self._tasks:
+    def _sender_ended(self, task: asyncio.Task[None]) -> None:
+        if self._senders.pop(task) is None:
+            self._starting -= 1
+        self._start_senders()
+        if not self._senders:
             self._idle.set()
 
-    async def _deliver(self, job: Job, callback: Callback) -> None:
-        """One attempt, from the wait for the answer to the record of what came."""
+    def _cutter_ended(self, _: asyncio.Task[None]) -> None:
+        self._cutter = None
+
+    async def _work(self) -> None:
+        """One sender: an attempt after another, for as long as callbacks wait."""
+        sender = asyncio.current_task()
+        while sender and not self._closing and (queued := self._queue.take()) is not None:
+            self._look_again.set()
+            self._starting -= self._senders[sender] is None
+            self._senders[sender] = queued.callback
+            ended = _Ended(Standing.TRIED)
+            try:
+                ended = await self._deliver(queued)
+            except JobLost as lost:
+                name = queued.callback.id
+                log.warning("an attempt at callback %s is not recorded: %s", name, lost)
+            except Exception:
+                log.exception("a callback could not be recorded: %s", queued.callback.id)
+            finally:
+                if ended.counts:
+                    self._queue.done(queued.receiver, ended.standing)
+                else:
+                    self._queue.put_back(queued, ended.standing)
+
+    async def _cut_off_the_oldest(self) -> None:
+        """Cut off attempts that have had no status in time, as many as receivers wait for it."""
+        while self._queue.urgent:
+            left = CUT_OFF_S
+            for attempt in tuple(self._attempts):
+                if attempt.has_status or attempt.is_cut_off:
+                    continue
+                left = attempt.began + CUT_OFF_S - self._clock.monotonic()
+                if left > 0 or self._queue.urgent <= self._cut_off:
+                    break
+                attempt.is_cut_off = True
+                self._cut_off += 1
+                attempt.timeout.reschedule(0)
+            self._look_again.clear()
+            await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
+
+    async def _deliver(self, queued: QueuedCallback) -> _Ended:
+        """One attempt, from the wait for the answer of its request to the record of what came."""
+        job, callback, receiver = queued.job, queued.callback, queued.receiver
         await self.gate.passed(callback.network_transaction_id)
         target = self._routes.target(callback.url)
+        answer = await self._attempt(callback, target)
+        if answer is None:
+            if count := self._logged_cut_offs.due():
+                log.info(
+                    "%d attempts at callbacks had no answer within %g s while others waited; "
+                    "they do not count and are made again",
+                    *(count, CUT_OFF_S),
+                )
+            return _Ended(Standing.STALLED, counts=False)
+        if answer.trouble is Trouble.RESOURCES:
+            if count := self._logged_shortages.due():
+                text = "%d attempts at callbacks do not count and are made again: %s"
+                log.warning(text, count, answer.problem)
+            await self._clock.pause(SHORTAGE_PAUSE_S)
+            return _Ended(receiver.standing, counts=False)
+        await self._record(job, callback, answer, target)
+        stalled = answer.trouble is Trouble.TIMEOUT
+        return _Ended(Standing.STALLED if stalled else Standing.TRIED)
+
+    async def _attempt(self, callback: Callback, target: str) -> Answer | None:
+        """What the receiver answers; None where the attempt is cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
-        answer = await self._sender.send(
-            target, headers, callback.body.encode(), self._schedule.timeout
-        )
+        body, timeout = callback.body.encode(), self._schedule.timeout
+        try:
+            async with asyncio.timeout(None) as cut_off:
+                attempt = _Attempt(self._clock.monotonic(), cut_off)
+                self._attempts[attempt] = None
+                try:
+                    return await self._sender.send(
+                        target, headers, body, timeout, attempt.note_status
+                    )
+                finally:
+                    del self._attempts[attempt]
+                    self._cut_off -= attempt.is_cut_off
+        except TimeoutError:
+            if cut_off.expired():
+                return None
+            raise
+
+    async def _record(self, job: Job, callback: Callback, answer: Answer, target: str) -> None:
+        """Save an attempt, and plan the next one where there is one."""
         tried = callback.tried(answer, self._clock.now(), self._schedule, target)
         attempt = tried.attempts[-1]
 
@@ -268,10 +365,6 @@ def _way(callback: Callback) -> str:
     """Where it was to go, and where it went in its last attempt if that is elsewhere."""
     url, sent_to = callback.shown_url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
-
-
-def _is_of(callback: Callback | None, service_id: int | None) -> bool:
-    return callback is not None and service_id in {None, callback.service_id}
 
 
 def _nothing() -> None:

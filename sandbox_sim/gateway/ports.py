@@ -393,7 +393,15 @@ class CallbackSender(Protocol):
     """How a callback leaves the house."""
 
     async def send(
-        self, url: str, headers: Mapping[str, str], body: bytes, timeout: timedelta
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: timedelta,
+        on_status: Callable[[], None] = lambda: None,
     ) -> Answer:
-        """One POST. Whatever goes wrong comes back as an answer that says so; nothing raises."""
+        """One POST. Whatever goes wrong comes back as an answer that says so; nothing raises.
+
+        on_status: called as soon as the receiver's HTTP status is there.
+        """
         ...

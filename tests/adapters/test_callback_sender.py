@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sandbox_sim import __version__
-from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.callback_sender import KEPT_IDLE, HttpCallbackSender
 from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES
 from tests.adapters.conftest import BODY, Listen, Receiver, http, post
 
@@ -101,3 +101,29 @@ class TestTheAnswer:
 
         assert (answer.status_code, answer.problem) == (status, None)
         assert elsewhere.requests == 0
+
+
+class TestConnections:
+    async def test_one_is_used_again(self, sender: HttpCallbackSender, listen: Listen) -> None:
+        url = await listen(Receiver(http("200 OK")))
+
+        await post(sender, url)
+
+        assert sender.connections == 1
+
+    async def test_of_many_receivers_only_so_many_idle_ones_are_kept(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        urls = [await listen(Receiver(behave=keep_open)) for _ in range(KEPT_IDLE + 8)]
+
+        for url in urls:
+            assert (await post(sender, url)).acknowledges
+        await asyncio.sleep(0)  # the last one is closed
+
+        assert sender.connections == KEPT_IDLE
+
+
+async def keep_open(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Acknowledge, and wait for the next request."""
+    writer.write(http("200 OK"))
+    await reader.read()

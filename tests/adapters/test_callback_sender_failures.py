@@ -1,6 +1,7 @@
 """Whatever goes wrong with a callback is said in words, and nothing raises (D30)."""
 
 import asyncio
+import resource
 import socket
 import ssl
 from datetime import timedelta
@@ -8,6 +9,7 @@ from datetime import timedelta
 import pytest
 import trustme
 
+from sandbox_sim.adapters import callback_sender
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks import Answer, Trouble
@@ -16,6 +18,7 @@ from tests.adapters.conftest import Listen, Receiver, http, post
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
 
 SOON = timedelta(milliseconds=30)
+MINUTES = timedelta(minutes=5)
 
 
 async def for_ever(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
@@ -45,6 +48,38 @@ class TestNoAnswer:
         answer = await post(sender, await listen(Receiver(behave=half)), SOON)
 
         assert (answer.status_code, answer.body) == (500, "half of it")
+
+    async def test_the_status_counts_though_the_body_never_ends(
+        self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So a receiver that has acknowledged does not keep its connection."""
+
+        async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")
+            await for_ever(reader, writer)
+
+        monkeypatch.setattr(callback_sender, "_BODY_S", 0.03)
+        url = await listen(Receiver(behave=half))
+        statuses: list[int] = []
+
+        answer = await sender.send(url, {}, b"{}", MINUTES, on_status=lambda: statuses.append(1))
+
+        assert (answer.status_code, answer.body, answer.acknowledges) == (200, "half of it", True)
+        assert statuses == [1]
+
+    async def test_no_descriptor_is_left(self, sender: HttpCallbackSender, listen: Listen) -> None:
+        """That is this machine's fault and not the receiver's."""
+        url = await listen(Receiver(http("200 OK")))
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1, limits[1]))
+        try:
+            answer = await post(sender, url)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+        assert answer.trouble is Trouble.RESOURCES
+        assert answer.problem == "no call can leave this machine: Too many open files"
+        assert (await post(sender, url)).acknowledges
 
     async def test_nobody_listens(self, sender: HttpCallbackSender) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -67,6 +67,15 @@ class Works:
         for _ in range(3):
             await asyncio.sleep(0)
 
+    async def called(self, url: str) -> None:
+        """Take every due job, and return when this receiver was called and its answer recorded."""
+        await self.start()
+        for _ in range(10_000):
+            if url in self.sender.urls:
+                break
+            await asyncio.sleep(0)
+        await self.start()
+
     async def callback(self, callback_id: str = "C1") -> Callback:
         found = await self.store.run(lambda unit: unit.callback(SERVICE, callback_id))
         assert found is not None

@@ -1,11 +1,14 @@
-"""A lane for each receiver: one that hangs delays nobody else, and all of them are bounded."""
+"""Receivers take turns: one that hangs delays nobody else, and all attempts are bounded."""
 
 import asyncio
+import logging
 
 import pytest
 
 from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.gateway.deliveries import IN_ALL, PER_RECEIVER
+from sandbox_sim.gateway import deliveries
+from sandbox_sim.gateway.delivery_queue import IN_ALL, PER_RECEIVER
+from tests.fakes import NO_DESCRIPTORS
 from tests.gateway.conftest import Works, to
 from tests.records import SERVICE, callback
 
@@ -102,28 +105,137 @@ class TestBounds:
         assert works.sender.most_at_work[SLOW] == PER_RECEIVER
         assert len(works.sender.posts) == PER_RECEIVER + 8
 
-    async def test_when_all_senders_are_at_work_a_new_lane_still_gets_one(
-        self, works: Works
-    ) -> None:
-        full = [f"full{n}.test" for n in range(IN_ALL // PER_RECEIVER)]
-        late = ["late1.test", "late2.test"]
-        works.sender.hang(*(f"http://{host}/callback" for host in (*full, *late)))
-        for host in (*full, *late):
+    async def test_all_receivers_together_get_so_many_and_no_more(self, works: Works) -> None:
+        hosts = [f"slow{n}.test" for n in range(IN_ALL // PER_RECEIVER + 2)]
+        works.sender.hang(*(f"http://{host}/callback" for host in hosts))
+        for host in hosts:
             await works.notify(*to(host, PER_RECEIVER))
 
         await works.start()
 
-        working = works.sender.at_work
-        assert [working[f"http://{host}/callback"] for host in full] == [PER_RECEIVER] * len(full)
-        assert [working[f"http://{host}/callback"] for host in late] == [1, 1]
+        assert works.sender.at_work.total() == IN_ALL
+        assert all(works.sender.at_work[f"http://{host}/callback"] for host in hosts)
 
-    async def test_an_idle_lane_is_forgotten(self, works: Works) -> None:
+    async def test_an_idle_receiver_is_forgotten(self, works: Works) -> None:
         await works.notify(*(callback(f"C{n}", url=f"http://shop{n}.test/") for n in range(20)))
 
         await works.jobs.settle()
 
-        assert works.deliveries._lanes == {}
-        assert works.deliveries._tasks == {}
+        assert works.deliveries.receivers == ()
+        assert works.deliveries._senders == {}
+        assert works.deliveries._attempts == {}
+
+
+HANGING = [f"slow{n}.test" for n in range(IN_ALL)]
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt without an answer is cut off as soon as another receiver waits."""
+    monkeypatch.setattr(deliveries, "CUT_OFF_S", 0.0)
+
+
+async def hang_everywhere(works: Works, per_host: int = 1) -> None:
+    """Have each connection taken by a receiver that hangs."""
+    works.sender.hang(*(f"http://{host}/callback" for host in HANGING))
+    for host in HANGING:
+        await works.notify(*to(host, per_host))
+    await works.start()
+    assert works.sender.at_work.total() == IN_ALL
+
+
+class TestCuttingOff:
+    """Where every connection is taken, an attempt without an answer makes room for another."""
+
+    @pytest.mark.usefixtures("at_once")
+    async def test_a_receiver_behind_those_that_hang_is_called(self, works: Works) -> None:
+        await hang_everywhere(works)
+
+        await works.notify(callback("late", url=QUICK))
+        await works.called(QUICK)
+
+        assert (await works.states())["late"] is Delivery.DELIVERED
+
+    async def test_an_attempt_is_not_cut_off_before_its_time(self, works: Works) -> None:
+        await hang_everywhere(works)
+
+        await works.notify(callback("late", url=QUICK))
+        await works.start()
+
+        assert QUICK not in works.sender.urls
+
+    @pytest.mark.decision("D30")
+    @pytest.mark.usefixtures("at_once")
+    async def test_what_was_cut_off_is_no_attempt_and_is_sent_again(self, works: Works) -> None:
+        await hang_everywhere(works)
+        await works.notify(callback("late", url=QUICK))
+        await works.called(QUICK)
+        cut_off = works.sender.urls[0]
+
+        works.sender.let_go()
+        await asyncio.wait_for(works.deliveries.wait_idle(), 5)
+
+        assert works.sender.urls.count(cut_off) == 2
+        assert set((await works.states()).values()) == {Delivery.DELIVERED}
+        assert len((await works.callback("slow0.test 0")).attempts) == 1
+
+    @pytest.mark.decision("D30")
+    @pytest.mark.usefixtures("at_once")
+    async def test_receivers_that_stalled_cut_off_no_others(self, works: Works) -> None:
+        """So each of them gets its whole timeout in the end, however many there are."""
+        await hang_everywhere(works)
+        works.sender.hang("http://slow.test/callback")
+        await works.notify(*to("slow.test", 1))
+        await works.called(SLOW)
+        posts = len(works.sender.posts)
+
+        await works.start()
+
+        assert len(works.sender.posts) == posts
+        assert works.sender.at_work.total() == IN_ALL
+
+    @pytest.mark.usefixtures("at_once")
+    async def test_one_that_has_its_status_is_not_cut_off(self, works: Works) -> None:
+        """Only the rest of its body is still to come, and it would be sent twice."""
+        works.sender.stalls_in_body.update(f"http://{host}/callback" for host in HANGING)
+        await hang_everywhere(works)
+
+        await works.notify(callback("late", url=QUICK))
+        await works.start()
+
+        assert QUICK not in works.sender.urls
+        assert works.sender.at_work.total() == IN_ALL
+
+    @pytest.mark.usefixtures("at_once")
+    async def test_many_are_logged_in_one_line(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "sandbox_sim.callbacks")
+        await hang_everywhere(works)
+
+        await works.notify(*(callback(f"late{n}", url=f"http://late{n}.test/") for n in range(20)))
+        await works.called("http://late19.test/")
+
+        lines = [line for line in caplog.messages if "had no answer within" in line]
+        assert len(lines) == 1
+
+
+class TestShortage:
+    """What this machine has no descriptor for is no attempt, and is made again."""
+
+    @pytest.mark.decision("D30")
+    async def test_it_is_made_again_and_does_not_count(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        works.sender.answers = [NO_DESCRIPTORS] * 3
+        await works.notify(callback())
+
+        await works.jobs.settle()
+
+        (attempt,) = (await works.callback()).attempts
+        assert (attempt.number, attempt.status_code) == (1, 200)
+        assert len(works.sender.posts) == 4
+        assert len([line for line in caplog.messages if "Too many open files" in line]) == 1
 
 
 @pytest.mark.decision("D16")
