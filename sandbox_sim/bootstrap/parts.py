@@ -8,6 +8,7 @@ from functools import cached_property
 from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.descriptors import current_limit, shared_out
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import Schedule
@@ -43,6 +44,7 @@ from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.address import OurAddress
 from sandbox_sim.web.app import make_app
 from sandbox_sim.web.checkout import CheckoutFace
+from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.clock import ClockFace
 from sandbox_sim.web.control import Control
 from sandbox_sim.web.control_api import Face, Guard, Hosts
@@ -80,6 +82,7 @@ class Parts:
         self.http_sender = HttpCallbackSender(clock, settings.receivers())
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
+        self.connections = shared_out(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.store = TellingStore(store, self.feed, clock)
 
@@ -90,6 +93,7 @@ class Parts:
         app = make_app(
             self.frontdoor(),
             [*self.faces(guard), events],
+            clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
@@ -222,6 +226,7 @@ class Parts:
             self.gate,
             self.settings.routes(),
             self.held,
+            self.connections.callbacks,
         )
 
     @cached_property

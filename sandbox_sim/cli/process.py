@@ -3,22 +3,29 @@
 import asyncio
 import contextlib
 import gc
+import logging
 import pickle
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import click
 from aiohttp import web
 
 from sandbox_sim import logs
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.descriptors import current_limit, raise_limit, shared_out
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli.signals import CODES, stopped_by
 from sandbox_sim.config import Settings
+from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.server import GatewayRunner
+
+log = logging.getLogger("sandbox_sim.serve")
 
 # Collections so rare that hundreds of thousands of live records do not stall an answer.
 _GC_THRESHOLDS = (50_000, 20, 100)
@@ -28,7 +35,8 @@ async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal, and return the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
     async with _gateway(settings) as runner:
-        await web.TCPSite(runner, settings.host, settings.port).start()
+        backlog = shared_out(current_limit()).backlog
+        await web.TCPSite(runner, settings.host, settings.port, backlog=backlog).start()
         _tune_collector()
         ready(runner.addresses[0][1])
         return await stop
@@ -95,9 +103,27 @@ class _Connections:
             await asyncio.get_running_loop().connect_accepted_socket(server, connection)
 
 
+class _AcceptErrors:
+    """The event loop's exception handler: asyncio reports each connection that it cannot accept.
+
+    It tries again after a second by itself, so one line a second is enough.
+    """
+
+    def __init__(self) -> None:
+        self._logged = LogThrottle(SystemClock())
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "socket.accept()" not in context.get("message", ""):
+            loop.default_exception_handler(context)
+        elif self._logged.due():
+            log.error("connections cannot be accepted: %s", context.get("exception"))
+
+
 @asynccontextmanager
 async def _gateway(settings: Settings) -> AsyncIterator[GatewayRunner]:
     """A gateway that runs, and is yet to be given something to listen on."""
+    raise_limit()
+    asyncio.get_running_loop().set_exception_handler(_AcceptErrors())
     runner = GatewayRunner(build(settings).app)
     try:
         await runner.setup()

@@ -11,6 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.control_api import BadInput, Face, error as control_error
 from sandbox_sim.web.frontdoor import Frontdoor, expect
 
@@ -22,6 +23,7 @@ FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
 OURS = web.AppKey("OURS", tuple[str, ...])
 # What `client_max_size` was made with; aiohttp tells it to requests only.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
+CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # Waits for the callbacks on the wire before the server stops, at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
@@ -30,6 +32,7 @@ def make_app(
     frontdoor: Frontdoor,
     faces: Iterable[Face],
     *,
+    clients: ClientConnections,
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
     max_body_bytes: int,
@@ -38,6 +41,7 @@ def make_app(
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
     prefixes = dict.fromkeys(("", base_path))
     app[FRONTDOOR] = frontdoor
+    app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)

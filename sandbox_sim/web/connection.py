@@ -16,6 +16,7 @@ from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.tcp_helpers import tcp_keepalive
 
+from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.cork import Cork
 from sandbox_sim.web.frontdoor import Frontdoor
 
@@ -58,12 +59,13 @@ class PlainRequest:
 class Connection(BaseProtocol):
     """A connection until aiohttp takes it over; its requests are answered one after another.
 
-    opened: all that are served like this. successor: makes aiohttp's protocol. max_body_bytes:
-    requests with more are not plain either.
+    opened: all that are served like this. clients: all that are open. successor: makes aiohttp's
+    protocol. max_body_bytes: requests with more are not plain either.
     """
 
     __slots__ = (
         "_answering",
+        "_clients",
         "_closing",
         "_cork",
         "_early",
@@ -81,6 +83,7 @@ class Connection(BaseProtocol):
         self,
         frontdoor: Frontdoor,
         opened: "set[Connection]",
+        clients: ClientConnections,
         cork: Cork,
         loop: asyncio.AbstractEventLoop,
         successor: Callable[[], asyncio.Protocol],
@@ -96,6 +99,7 @@ class Connection(BaseProtocol):
         super().__init__(loop, parser)
         self._frontdoor = frontdoor
         self._opened = opened
+        self._clients = clients
         self._cork = cork
         self._successor = successor
         self._most_bytes = min(_MOST_BYTES, max_body_bytes)
@@ -113,6 +117,7 @@ class Connection(BaseProtocol):
         super().connection_made(transport)
         tcp_keepalive(transport)  # type: ignore[arg-type]
         self._opened.add(self)
+        self._clients.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """It is closed; who answers a request learns of it when the answer is written."""
@@ -122,6 +127,7 @@ class Connection(BaseProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, unless a request is in hand, or the client does not take its answers."""
         self._used = True
+        self._clients.note_use(self)
         if self._answering is None and not self._paused:
             self._read(data)
         else:
@@ -151,6 +157,17 @@ class Connection(BaseProtocol):
         if self._answering is None and self.transport is not None:
             self._cork.let_go()
             self.transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self._answering is None
+
+    def abort(self) -> None:
+        """Close it at once."""
+        self._closing = True
+        if self.transport is not None:
+            self.transport.abort()
 
     def close_unused(self) -> None:
         """Close it, if nothing came since this was asked last and no request is in hand."""
@@ -244,4 +261,5 @@ class Connection(BaseProtocol):
         """It is not ours any more."""
         self._closing = True
         self._opened.discard(self)
+        self._clients.remove(self)
         self._parser = self._request = None

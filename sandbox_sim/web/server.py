@@ -15,7 +15,8 @@ from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.web.answers import Answer, render
-from sandbox_sim.web.app import DRAIN, FRONTDOOR, MAX_BODY_BYTES, OURS, is_goodbye
+from sandbox_sim.web.app import CLIENTS, DRAIN, FRONTDOOR, MAX_BODY_BYTES, OURS, is_goodbye
+from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.connection import MAX_HEADER_BYTES, Connection
 from sandbox_sim.web.cork import Cork
 from sandbox_sim.web.frontdoor import Frontdoor
@@ -30,7 +31,38 @@ _UNUSED_S = 3600.0
 
 
 class _Protocol(RequestHandler):
-    """aiohttp's own answer to what it cannot read would be plain text."""
+    """aiohttp's own answer to what it cannot read would be plain text.
+
+    clients: the open connections, this one too.
+    """
+
+    __slots__ = ("_clients",)
+
+    def __init__(self, server: web.Server, clients: ClientConnections, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._clients = clients
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._clients.add(self)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._clients.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._clients.note_use(self)
+        super().data_received(data)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return not self._request_in_progress
+
+    def abort(self) -> None:
+        """Close it at once."""
+        if self.transport is not None:
+            self.transport.abort()
 
     def handle_error(
         self,
@@ -64,13 +96,25 @@ class _Server(web.Server):
     """A factory of connections; it knows those that aiohttp has not taken over."""
 
     def __init__(
-        self, handler: Any, frontdoor: Frontdoor, max_body_bytes: int, **options: Any
+        self,
+        handler: Any,
+        frontdoor: Frontdoor,
+        clients: ClientConnections,
+        max_body_bytes: int,
+        **options: Any,
     ) -> None:
         super().__init__(handler, **options)
+        self._clients = clients
         self._opened: set[Connection] = set()
-        cork = Cork(self._loop, self._opened)
         self._connection = partial(
-            Connection, frontdoor, self._opened, cork, self._loop, self._successor, max_body_bytes
+            Connection,
+            frontdoor,
+            self._opened,
+            clients,
+            Cork(self._loop, self._opened),
+            self._loop,
+            self._successor,
+            max_body_bytes,
         )
         self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
@@ -95,7 +139,7 @@ class _Server(web.Server):
         self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
     def _successor(self) -> _Protocol:
-        return _Protocol(self, loop=self._loop, **self._kwargs)
+        return _Protocol(self, self._clients, loop=self._loop, **self._kwargs)
 
 
 class GatewayRunner(web.AppRunner):
@@ -123,6 +167,7 @@ class GatewayRunner(web.AppRunner):
         return _Server(
             handle,
             frontdoor,
+            self.app[CLIENTS],
             self.app[MAX_BODY_BYTES],
             request_factory=plain.request_factory,
             **self._kwargs,

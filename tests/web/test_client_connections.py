@@ -1,0 +1,123 @@
+"""Clients have so many connections and no more: the one idle for longest makes room."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.web.app import CLIENTS
+from sandbox_sim.web.client_connections import ClientConnections
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.wire import Wire, request_bytes
+
+LIMIT = 4
+
+
+@pytest.fixture
+async def small(start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    """A gateway that has room for four clients."""
+    sandbox = await start_sandbox()
+    clients: ClientConnections = sandbox.runner.app[CLIENTS]
+    monkeypatch.setattr(clients, "_limit", LIMIT)
+    return sandbox
+
+
+@pytest.fixture
+def wires(small: Sandbox) -> Iterator[list[Wire]]:
+    """Four clients."""
+    with ExitStack() as stack:
+        wires = [Wire(small.url) for _ in range(LIMIT)]
+        for wire in wires:
+            stack.callback(wire.close)
+        yield wires
+
+
+async def ask(wire: Wire, path: str = "/get_account_balance") -> int:
+    return (await asyncio.to_thread(wire.send, request_bytes(path))).status
+
+
+async def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has closed it; one that it keeps says nothing for a moment."""
+
+    def read() -> bool:
+        connection.settimeout(0.2)
+        try:
+            return connection.recv(1) == b""
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            return True
+
+    return await asyncio.to_thread(read)
+
+
+@pytest.mark.parametrize("path", ["/get_account_balance", "/_sandbox/livez"])
+async def test_the_client_that_was_idle_for_longest_makes_room(
+    small: Sandbox, wires: list[Wire], path: str
+) -> None:
+    """Whichever protocol serves it."""
+    for wire in wires:
+        await ask(wire, path)
+    await ask(wires[0], path)
+    late = Wire(small.url)
+
+    assert await ask(late) == 400
+    late.close()
+
+    kept = [wire._socket for wire in wires]
+    assert all(kept)
+    assert [await is_closed(each) for each in kept if each] == [False, True, False, False]
+
+
+async def test_clients_that_send_nothing_do_not_keep_others_out(small: Sandbox) -> None:
+    with ExitStack() as stack:
+        for _ in range(5 * LIMIT):
+            stack.enter_context(Wire(small.url).connect())
+        late = Wire(small.url)
+
+        assert await ask(late) == 400
+        late.close()
+
+
+class Connected:
+    """A connection whose request is being answered, or not."""
+
+    def __init__(self, *, is_idle: bool) -> None:
+        self.is_idle = is_idle
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_one_whose_request_is_being_answered_is_not_closed() -> None:
+    clients = ClientConnections(2, VirtualClock())
+    busy, idle, late = Connected(is_idle=False), Connected(is_idle=True), Connected(is_idle=True)
+    for each in (busy, idle, late):
+        clients.add(each)
+
+    assert [each.aborted for each in (busy, idle, late)] == [False, True, False]
+
+
+def test_where_all_are_busy_the_newest_is_closed() -> None:
+    clients = ClientConnections(2, VirtualClock())
+    all_three = [Connected(is_idle=False) for _ in range(3)]
+    for each in all_three:
+        clients.add(each)
+
+    assert [each.aborted for each in all_three] == [False, False, True]
+
+
+def test_one_that_was_closed_to_make_room_is_not_counted_again() -> None:
+    clients = ClientConnections(1, VirtualClock())
+    first, second = Connected(is_idle=True), Connected(is_idle=True)
+    clients.add(first)
+    clients.add(second)
+
+    clients.note_use(first)
+    clients.add(Connected(is_idle=True))
+
+    assert second.aborted
