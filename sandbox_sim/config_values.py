@@ -12,6 +12,7 @@ from sandbox_sim.domain.callback_hosts import entry_of
 from sandbox_sim.domain.callback_routes import beginning_of, rewrites_of
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.hosts import Host, pattern_of
+from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELD_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
@@ -48,7 +49,10 @@ def _base_path(value: str) -> str:
 def _public_url(value: str | None) -> str | None:
     if value is None:
         return None
+    if len(value) > MAX_CHARACTERS:
+        raise ValueError(TOO_LONG)
     try:
+        check_address(value)
         is_plain = not any(char in value for char in "?#")
         if is_plain and urlsplit(value).scheme in {"http", "https"} and host_in(value):
             return value.rstrip("/")
@@ -74,6 +78,7 @@ def _callback_host(value: str) -> str:
 
 def _beginning(value: str) -> str:
     beginning_of(value)
+    check_address(value)
     return value
 
 

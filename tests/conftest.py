@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession, web
+from hypothesis import settings
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
@@ -15,6 +16,10 @@ from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
 from tests import postgres
+
+# A busy machine makes examples slow, which says nothing about the code.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
 
 REQUEST_TIME = "2026-01-01 09:00"
 

@@ -181,6 +181,7 @@ class TestBadValues:
             ),
             *(f"https://{'a' * 64}.example", "ftp://gateway.example", "https://[fe80::1%25eth0]"),
             *("https://gateway.example/?a=1", "https://gateway.example/#pay"),
+            *("https://gateway.example:0", "https://[:::]", "https://127.1"),
         ],
     )
     def test_an_address_of_ours_has_a_host_that_a_browser_can_send(self, url: str) -> None:
@@ -247,6 +248,28 @@ class TestBadValues:
             f"callback_rewrites (from flag): https://shop.example/api and {other} "
             "are the same address; keep one of them"
         )
+
+    @pytest.mark.decision("D37")
+    @pytest.mark.parametrize(
+        ("address", "words"),
+        [
+            ("http://a..b", "must have a host name of letters"),
+            ("http://localhost:0", "must have a port from 1 to 65535"),
+            ("http://localhost/" + "x" * 2048, "must have at most 2,048 characters"),
+        ],
+    )
+    def test_callbacks_are_sent_to_addresses_that_can_be_called(
+        self, address: str, words: str
+    ) -> None:
+        rewrites = {"https://shop.example": address}
+
+        assert words in complaint(callback_rewrites=json.dumps(rewrites))
+
+    @pytest.mark.decision("D37")
+    def test_no_address_of_ours_is_longer_than_one_that_comes_in(self) -> None:
+        words = "public_url (from flag): must have at most 2,048 characters"
+
+        assert complaint(public_url="https://gateway.example/" + "x" * 2048) == words
 
     @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
     @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])

@@ -8,22 +8,22 @@ leads past it.
 import asyncio
 import errno
 import os
-import re
 import socket
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final, Self
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
-from yarl import URL
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES, Answer, Trouble
 from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.http_addresses import read
 
 # Shorter than receivers keep idle connections, so that none is reused as it is being closed.
 _KEEPALIVE_S = 1.0
@@ -34,11 +34,6 @@ _BODY_S: Final = 2.0
 # A call that fails by one of these never left this machine.
 _SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ADDRESS = "callback_url is no address that can be called"
-# An address whose path and query need no escapes but those that they have.
-_ESCAPED = re.compile(
-    r"[^/?#]*//[^/?#]*(?P<path>[\w.~:/@!$&'()*+,;=%-]*)(?:\?(?P<query>[\w.~:/?@!$&'()*+,;=%-]*))?(?:#.*)?",
-    re.ASCII,
-)
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
 
@@ -102,6 +97,15 @@ class _Way:
 # The way of the callback that this task sends. aiohttp makes its sockets in that task, or in tasks
 # that it starts from there.
 _WAY: ContextVar[_Way] = ContextVar("_WAY")
+
+
+@dataclass(slots=True)
+class _Received:
+    """What is known of an attempt at its end, however it ended."""
+
+    way: _Way | None = None
+    status: int | None = None
+    body: bytearray = field(default_factory=bytearray)
 
 
 def _socket(where: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
@@ -172,61 +176,42 @@ class HttpCallbackSender:
         session = self._closing_session if many_idle else self._session
         if session is None:
             return Answer(None, "", 0, "the gateway is not running")
-        address = _address(url)
-        if address is None or address.raw_host is None:
-            return Answer(None, "", 0, _NO_ADDRESS, Trouble.ADDRESS)
-        way = _Way(self._hosts, address.raw_host, self._sockets)
-        if not way.admits_host():
-            return Answer(None, "", 0, way.refusal, Trouble.SETTING)
-        _WAY.set(way)
         started = self._clock.monotonic()
-        status, trouble, problem = None, None, None
-        body_kept = bytearray()
+        received = _Received()
+        trouble, problem = None, None
         self._calls += 1
         try:
-            async with session.post(
-                address,
-                data=body,
-                headers=headers,
-                allow_redirects=False,
-                timeout=_in_all(timeout),
-            ) as response:
-                status = response.status
-                on_status()
-                async with asyncio.timeout(_BODY_S):
-                    await _read_first_bytes(response, body_kept)
-        except Exception as error:  # whatever it is, the attempt is told and another one follows
-            refused = way.refusal
-            trouble, problem = (Trouble.SETTING, refused) if refused else _in_words(error, timeout)
+            address = read(url)
+            way = received.way = _Way(self._hosts, address.raw_host or "", self._sockets)
+            if way.admits_host():
+                _WAY.set(way)
+                request = session.post(
+                    address,
+                    data=body,
+                    headers=headers,
+                    allow_redirects=False,
+                    timeout=_in_all(timeout),
+                )
+                async with request as response:
+                    received.status = response.status
+                    on_status()
+                    async with asyncio.timeout(_BODY_S):
+                        await _read_first_bytes(response, received.body)
+        except Exception as error:  # an attempt that is not recorded would never be made again
+            trouble, problem = _in_words(error, timeout)
         finally:
             self._calls -= 1
+        refusal = received.way.refusal if received.way else None
+        if refusal:
+            trouble, problem = Trouble.SETTING, refusal
         duration_ms = round((self._clock.monotonic() - started) * 1000)
-        text = body_kept.decode("utf-8", "replace")
-        return Answer(status, text, duration_ms, problem, trouble)
+        text = received.body.decode("utf-8", "replace")
+        return Answer(received.status, text, duration_ms, problem, trouble)
 
 
 @lru_cache(maxsize=16)
 def _in_all(timeout: timedelta) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=timeout.total_seconds())
-
-
-@lru_cache(maxsize=256)
-def _address(url: str) -> URL | None:
-    """What is called; path and query to the letter, for a receiver may have them signed."""
-    try:
-        address = URL(url)
-    except ValueError:
-        return None
-    target = _ESCAPED.fullmatch(url)
-    if target is None:
-        return address
-    return URL.build(
-        scheme=address.scheme,
-        authority=address.raw_authority,
-        path=target["path"] or "/",
-        query_string=target["query"] or "",
-        encoded=True,
-    )
 
 
 async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -> None:

@@ -2,13 +2,13 @@
 
 import gc
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from sandbox_sim import __version__
+from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
@@ -128,14 +128,6 @@ def readyz(obj: dict[str, object]) -> None:
     raise SystemExit(run(str(obj["endpoint_url"]), as_json=bool(obj["as_json"])))
 
 
-def _callback_url(_context: click.Context, _param: click.Parameter, url: str) -> str:
-    from sandbox_sim.web.models import WEB_ADDRESS
-
-    if not re.fullmatch(WEB_ADDRESS, url):
-        raise click.BadParameter(f"{url} is no address such as https://shop.example/callback")
-    return url
-
-
 def _secret_key(_context: click.Context, _param: click.Parameter, key: str | None) -> str | None:
     if key is not None and not key:
         raise click.BadParameter("must not be empty")
@@ -164,7 +156,7 @@ def _timeout(
 
 
 @main.command()
-@click.argument("url", callback=_callback_url)
+@click.argument("url", callback=address)
 @click.option(
     "--secret-key",
     envvar="SANDBOX_SIM_SECRET_KEY",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from sandbox_sim.cli import tables
+from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.client import Failure, Refused
 from sandbox_sim.cli.kinds import (
     CALLBACKS,
@@ -116,7 +117,7 @@ add_wait(callbacks, CALLBACKS)
 @click.option("--failed", is_flag=True, help="All that were given up, not one.")
 @filtered([each for each in CALLBACKS.filters if each.field != "state"])
 @where_option
-@click.option("--url", help="Send it here, not where it went before.")
+@click.option("--url", callback=address, help="Send it here, not where it went before.")
 @asks
 def resend(
     session: Session,

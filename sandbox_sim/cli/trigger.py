@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from sandbox_sim.cli import tables
+from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.aftermath import callback_of, messages_of
 from sandbox_sim.cli.client import Answer, Failure
 from sandbox_sim.cli.kinds import MESSAGES, last_verdict
@@ -63,7 +64,11 @@ class _Aftermath(NamedTuple):
     is_flag=True,
     help="With the value that fails: a last digit 9, or a card that is no test card.",
 )
-@click.option("--callback-url", help="By default the built-in inbox, …/_sandbox/inbox/trigger.")
+@click.option(
+    "--callback-url",
+    callback=address,
+    help="By default the built-in inbox, …/_sandbox/inbox/trigger.",
+)
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @click.option(
     "--client-key",

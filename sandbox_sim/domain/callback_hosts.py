@@ -3,23 +3,32 @@
 `callback_url` is a stranger's to choose, and this machine may reach what he does not. The rule is
 asked twice: about the host that the URL names, and about each address that a connection would go
 to. Whoever connects asks at that moment, so that a name cannot mean another machine by then.
+
+An address counts as what it reaches (D37, `domain.address_targets`), in the lists too.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv6Address, IPv6Network, ip_network
 from typing import Final
 
-from sandbox_sim.domain.hosts import Address, address_of, name_of
+from sandbox_sim.domain.address_targets import (
+    TRANSLATED,
+    Address,
+    Range,
+    target_range,
+    targets_of,
+)
+from sandbox_sim.domain.hosts import address_of, name_of
 
-Range = IPv4Network | IPv6Network
 # A glob over host names, or a range of addresses; a single address is a range of one.
 Entry = str | Range
 
 _GLOB: Final = re.compile(r"[a-z0-9._*?-]*[a-z][a-z0-9._*?-]*|\*", re.IGNORECASE | re.ASCII)
-_MAPPED: Final = IPv6Network("::ffff:0:0/96")
+# All that is assigned of IPv6 to the public internet so far (RFC 4291, section 2.4).
+_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _EXPECTED: Final = (
     "must be a host name, a glob such as *.example, an address or a range such as 10.0.0.0/8"
 )
@@ -30,6 +39,7 @@ def entry_of(text: str) -> Entry:
 
     A glob needs a letter, but for `*` alone: `10.*` looks like a range, and as a glob over names
     it would keep nobody from a name for 10.1.2.3, and let everybody to 10.shop.example.
+    A zone (`fe80::1%eth0`) may be there and is not compared.
     """
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
@@ -39,10 +49,7 @@ def entry_of(text: str) -> Entry:
             return name_of(text)
         beyond = " (its address has bits beyond the prefix)" if "host bits" in str(error) else ""
         raise ValueError(_EXPECTED + beyond) from None
-    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
-        start = network.network_address.ipv4_mapped
-        return IPv4Network(f"{start}/{network.prefixlen - _MAPPED.prefixlen}")
-    return network
+    return target_range(network)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +85,23 @@ class CallbackHosts:
         """
         if not (self.allow or self.deny or self.refuse_private):
             return True
-        target = address_of(address)
-        if target is None or _has(self.deny, target) or _names(self.deny, host):
+        given = address_of(address)
+        if given is None:
             return False
-        in_allow = _has(self.allow, target)
-        if self.refuse_private and not in_allow and not _public(target):
+        reached = targets_of(given)
+        if _names(self.deny, host) or any(_has(self.deny, each) for each in (given, *reached)):
+            return False
+        in_allow = self._allows(given, reached)
+        if self.refuse_private and not in_allow and not all(map(_public, reached)):
             return False
         return not self.allow or in_allow or _names(self.allow, host)
+
+    def _allows(self, given: Address, reached: Iterable[Address]) -> bool:
+        """Whether ranges of `allow` have all that is reached, or the way there was listed."""
+        if all(_has(self.allow, each) for each in reached):
+            return True
+        ways = [entry for entry in self.allow if _is_way(entry)]
+        return _has(ways, given)
 
 
 def _names(entries: Iterable[Entry], host: str) -> bool:
@@ -96,5 +113,12 @@ def _has(entries: Iterable[Entry], address: Address) -> bool:
     return any(not isinstance(entry, str) and address in entry for entry in entries)
 
 
+def _is_way(entry: Entry) -> bool:
+    """Whether it is a range that was listed for how IPv4 is reached, such as `64:ff9b::/96`."""
+    return isinstance(entry, IPv6Network) and any(map(entry.subnet_of, TRANSLATED))
+
+
 def _public(address: Address) -> bool:
+    if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
+        return False
     return address.is_global and not address.is_multicast

@@ -39,12 +39,8 @@ from sandbox_sim.domain.vocabulary import (
     Operation,
     PaymentOption,
 )
+from sandbox_sim.web.address_fields import WebAddress
 
-# http or https, a host (a name, an IPv4 or a bracketed IPv6 address), and no spaces.
-WEB_ADDRESS = (
-    r"^(?i:https?)://(?:[^\s/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\x00]+)(?::[0-9]{1,5})?"
-    r"(?:[/?#][^\s\x00]*)?$"
-)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -80,7 +76,6 @@ Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
 MaybeBlank = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 ServiceId = Annotated[int, Field(gt=0, lt=2**63)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-WebAddress = Annotated[str, StringConstraints(pattern=WEB_ADDRESS)]
 RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
 CurrencyVal = Annotated[str | int | float, PlainValidator(_currency_val)]
 Day = Annotated[date, PlainValidator(_day)]
@@ -341,7 +336,6 @@ def _further_problems(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[
 
 
 _PATTERNS = {
-    WEB_ADDRESS: "must be a URL that begins http:// or https://",
     REQUEST_TIME: (
         "must be a date and time such as 2026-01-31 09:30, 2026-01-31 09:30:00 "
         "or 2026-01-31T09:30:00Z"
@@ -363,7 +357,7 @@ _WORDS = {
 def _problem(detail: ErrorDetails) -> tuple[str, str]:
     """One field and what is wrong with it."""
     kind, context = detail["type"], detail.get("ctx", {})
-    names = [part for part in detail["loc"] if isinstance(part, str)]
+    names = [part for part in detail["loc"] if part and isinstance(part, str)]
     field = names[-1] if names else "the body"
     if kind in _WORDS:
         return field, _WORDS[kind]

@@ -15,6 +15,8 @@ from sandbox_sim.domain import callbacks, transactions
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.interventions import Interventions
 from sandbox_sim.gateway.records import CALLBACKS, MESSAGES, REQUESTS, TRANSACTIONS, Kind, Records
+from sandbox_sim.http_addresses import EXPECTED
+from sandbox_sim.web.address_fields import WebAddress
 from sandbox_sim.web.control_api import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -81,9 +83,7 @@ class SettleBody(Input):
 class ResendBody(Input):
     """What `resend` takes; without `url` the callback goes where it went before."""
 
-    url: str | None = Field(
-        None, pattern=r"^(?i:https?)://[^\s\x00]+$", description="an address, http:// or https://"
-    )
+    url: WebAddress | None = Field(None, description=EXPECTED)
 
 
 class RecordsFace:

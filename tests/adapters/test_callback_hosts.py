@@ -16,6 +16,30 @@ from tests.adapters.conftest import Receiver, http, post
 
 HOME = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
+HOME_6 = "::1"
+LOOPBACK = ["127.0.0.0/8", "::1"]
+# Hosts of a URL that the machine's own lookup connects to a loopback address, and which one.
+UNUSUAL = {
+    "0.0.0.0": HOME,
+    "0x0": HOME,
+    "0x7f.1": HOME,
+    "0x7f000001": HOME,
+    "[::ffff:0.0.0.0]": HOME,
+    "[::ffff:127.0.0.1]": HOME,
+    "[::ffff:7f00:1]": HOME,
+    "①②⑦.0.0.1": HOME,
+    "127。0。0。1": HOME,
+    "[::]": HOME_6,
+    "[0:0:0:0:0:0:0:0]": HOME_6,
+    "[::0.0.0.1]": HOME_6,
+}
+# What a name may lead to that stands for a loopback address: the address that counts.
+STAND_INS = {
+    "0.0.0.0": HOME,
+    "::": HOME_6,
+    "::ffff:127.0.0.1": HOME,
+    "::ffff:0.0.0.0": HOME,
+}
 
 
 class FakeDns(AbstractResolver):
@@ -47,21 +71,21 @@ class FakeDns(AbstractResolver):
 
 
 class Machines:
-    """Two addresses of this machine with a receiver on each, both on the same ports."""
+    """Addresses of this machine with a receiver on each, all on the same ports."""
 
-    def __init__(self) -> None:
+    def __init__(self, *addresses: str) -> None:
         answer = http("200 OK", b"", "Connection: close")
-        self.at = {HOME: Receiver(answer), ELSEWHERE: Receiver(answer)}
+        self.at = {address: Receiver(answer) for address in addresses}
         self._servers: list[asyncio.Server] = []
 
     async def listen(self) -> int:
-        """Listen on one more port of both."""
+        """Listen on one more port, the same of each address."""
         port = 0
         for address, receiver in self.at.items():
             try:
                 server = await asyncio.start_server(receiver.serve, address, port)
             except OSError as error:
-                if error.errno == errno.EADDRNOTAVAIL:
+                if error.errno in {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}:
                     pytest.skip(f"{address} is no address of this machine")
                 raise
             self._servers.append(server)
@@ -84,7 +108,15 @@ class Machines:
 
 @pytest.fixture
 async def machines() -> AsyncIterator[Machines]:
-    machines = Machines()
+    machines = Machines(HOME, ELSEWHERE)
+    yield machines
+    await machines.close()
+
+
+@pytest.fixture
+async def loopback() -> AsyncIterator[Machines]:
+    """A receiver at the loopback address of IPv4 and one at that of IPv6."""
+    machines = Machines(HOME, HOME_6)
     yield machines
     await machines.close()
 
@@ -240,6 +272,72 @@ async def test_no_other_way_to_write_it_leads_to_a_denied_address(
 
     assert answer.status_code is None
     assert machines.called == []
+
+
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize("host", UNUSUAL)
+async def test_an_unusual_host_counts_as_the_address_that_is_connected_to(
+    start_sender: StartSender, loopback: Machines, host: str
+) -> None:
+    """The machine's own lookup decides here, so the first attempt shows where it goes."""
+    url = f"http://{host}:{await loopback.listen()}/callback"
+    target = UNUSUAL[host]
+
+    denied = await post(await start_sender(deny=[target]), url)
+    not_allowed = await post(await start_sender(allow=["192.0.2.0/24", "2001:db8::/32"]), url)
+    assert (denied.trouble, not_allowed.trouble) == (Trouble.SETTING, Trouble.SETTING)
+    assert loopback.called == []
+
+    assert (await post(await start_sender(allow=[target]), url)).status_code == 200
+    assert (await post(await start_sender(deny=["192.0.2.0/24"]), url)).status_code == 200
+    assert loopback.called == [target]
+
+
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize("address", STAND_INS)
+async def test_so_does_an_address_that_a_name_leads_to(
+    start_sender: StartSender, loopback: Machines, address: str
+) -> None:
+    url = f"http://shop.example:{await loopback.listen()}/callback"
+    target = STAND_INS[address]
+
+    refused = await post(await start_sender(FakeDns([address]), deny=[target]), url)
+    assert refused.trouble is Trouble.SETTING
+    assert loopback.called == []
+
+    allowed = await post(await start_sender(FakeDns([address]), allow=[target]), url)
+    assert allowed.status_code == 200
+    assert loopback.called == [target]
+
+
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize("address", ["64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "2002:7f00:1::"])
+async def test_an_address_that_a_translator_knows_counts_as_what_it_carries(
+    start_sender: StartSender, loopback: Machines, address: str
+) -> None:
+    """No network of the tests translates them, so only the refusal can be seen."""
+    port = await loopback.listen()
+    literal = await post(await start_sender(deny=LOOPBACK), f"http://[{address}]:{port}/")
+    named = await post(
+        await start_sender(FakeDns([address]), deny=LOOPBACK), f"http://shop.example:{port}/"
+    )
+
+    assert (literal.trouble, named.trouble) == (Trouble.SETTING, Trouble.SETTING)
+    assert loopback.called == []
+
+
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize(
+    "entry", ["0.0.0.0", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
+)
+async def test_an_entry_of_the_list_may_be_written_like_that(
+    start_sender: StartSender, loopback: Machines, entry: str
+) -> None:
+    url = f"http://{HOME}:{await loopback.listen()}/callback"
+
+    assert (await post(await start_sender(deny=[entry]), url)).trouble is Trouble.SETTING
+    assert loopback.called == []
+    assert (await post(await start_sender(allow=[entry]), url)).status_code == 200
 
 
 async def test_a_redirect_leads_nowhere(start_sender: StartSender, machines: Machines) -> None:

@@ -282,6 +282,7 @@ class TestWrongUsage:
             ("callbacks resend", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --failed", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --service-id 55", "filters go with --failed"),
+            ("callbacks resend C1 --url http://[:::]:9/", "http://[:::]:9/ is no address such as"),
             ("sms settle", "No such command 'settle'"),
             ("sms list --colour red", "No such option"),
         ],

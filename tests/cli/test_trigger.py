@@ -310,3 +310,12 @@ class TestAFault:
 )
 async def test_wrong_usage(sandbox: Sandbox, words: tuple[str, ...]) -> None:
     assert (await on(sandbox, "trigger", *words)).exit_code == 2
+
+
+@pytest.mark.decision("D37")
+async def test_an_address_that_cannot_be_called_is_wrong_usage(prompt: Sandbox) -> None:
+    result = await on(prompt, "trigger", "collect", "--callback-url", "http://[1:2:3]:9/")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "http://[1:2:3]:9/ is no address such as https://shop.example/callback" in result.stderr
+    assert (await prompt.status()).code == "027"

@@ -5,20 +5,41 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 import pytest
 from hypothesis import example, given, strategies as st
 
+from sandbox_sim.domain.address_targets import targets_of
 from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
 
 NAME = "shop.example"
 PRIVATE = [
     *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.7", "169.254.169.254", "100.64.0.1"),
     *("0.0.0.0", "255.255.255.255", "224.0.0.1", "::1", "::", "fe80::1", "fd00::1", "ff02::1"),
-    *("::ffff:10.1.2.3", "::ffff:127.0.0.1"),
+    *("::ffff:10.1.2.3", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "fec0::1", "::7f00:1", "4000::1"),
+    *("64:ff9b::10.1.2.3", "64:ff9b:1::10.1.2.3", "2002:a01:203::1", "2002::"),
 ]
-PUBLIC = ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"]
+PUBLIC = [
+    *("8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "64:ff9b:1::8.8.8.8"),
+    "2002:808:808::1",
+]
+# An address, and the one that a connection to it reaches.
+REACHED = [
+    ("0.0.0.0", "127.0.0.1"),
+    ("::", "::1"),
+    ("::ffff:0.0.0.0", "127.0.0.1"),
+    ("::ffff:10.1.2.3", "10.1.2.3"),
+    ("::ffff:a01:203", "10.1.2.3"),
+    ("64:ff9b::10.1.2.3", "10.1.2.3"),
+    ("64:ff9b::0.0.0.0", "127.0.0.1"),
+    ("64:ff9b:1::10.1.2.3", "10.1.2.3"),
+    ("64:ff9b:1:a01:2:300::", "10.1.2.3"),
+    ("2002:a01:203::", "10.1.2.3"),
+    ("2002:a01:203:4:5:6:7:8", "10.1.2.3"),
+    ("fe80::1%eth0", "fe80::1"),
+    ("::ffff:10.1.2.3%eth0", "10.1.2.3"),
+]
 
 
 def is_itself(address: IPv4Address | IPv6Address) -> bool:
-    """IPv4 within IPv6 is another address, which has tests of its own."""
-    return isinstance(address, IPv4Address) or address.ipv4_mapped is None
+    """Addresses that stand for another one have tests of their own."""
+    return targets_of(address) == (address,)
 
 
 ADDRESSES = st.ip_addresses().filter(is_itself)
@@ -102,15 +123,91 @@ class TestAddresses:
         assert not rule(deny=("0.0.0.0/0",)).admits(NAME, f"::ffff:{address}")
         assert not rule(deny=(f"::ffff:{address}",)).admits(NAME, str(address))
 
-    def test_a_zone_is_no_way_round(self) -> None:
-        assert not rule(deny=("fe80::/10",)).admits(NAME, "fe80::1%eth0")
-
     @pytest.mark.parametrize("address", NUMERALS)
     def test_no_other_way_to_write_an_address_is_one(self, address: str) -> None:
         """The machine would take 127.1 for 127.0.0.1, and no range says so."""
         assert not rule(deny=("10.0.0.0/8",)).admits(address, address)
         assert not rule("*").admits(address, address)
         assert not rule(refuse_private=True).admits(address, address)
+
+
+@pytest.mark.decision("D37")
+class TestAddressesThatStandForAnother:
+    """What counts is the address that a connection reaches."""
+
+    @pytest.mark.parametrize(("address", "target"), REACHED)
+    def test_it_is_denied_with_its_target(self, address: str, target: str) -> None:
+        denying = rule(deny=(target,))
+
+        assert not denying.admits(NAME, address)
+        assert not denying.admits(address, address)
+        assert rule(deny=("192.0.2.0/24", "2001:db8::/32")).admits(NAME, address)
+
+    @pytest.mark.parametrize(("address", "target"), REACHED)
+    def test_it_is_allowed_where_all_that_it_may_reach_is(self, address: str, target: str) -> None:
+        several = address == "64:ff9b:1:a01:2:300::"
+
+        assert rule(target).admits(NAME, address) is not several
+        assert rule(target, "1.2.3.0", "2.3.0.0").admits(NAME, address)
+        assert not rule("192.0.2.0/24", "2001:db8::/32").admits(NAME, address)
+
+    @pytest.mark.parametrize(
+        ("entry", "target"),
+        [pair for pair in REACHED if not pair[0].startswith("64:ff9b:1:")],
+    )
+    def test_an_entry_of_a_list_may_be_written_so_too(self, entry: str, target: str) -> None:
+        assert not rule(deny=(entry,)).admits(NAME, target)
+        assert rule(entry).admits(NAME, target)
+        assert rule(entry, refuse_private=True).admits(NAME, target)
+
+    @pytest.mark.parametrize(
+        ("entry", "target"),
+        [
+            ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+            ("64:ff9b::10.0.0.0/104", "10.0.0.0/8"),
+            ("2002:a00::/24", "10.0.0.0/8"),
+            ("2002:a01:203:4::/64", "10.1.2.3/32"),
+            ("0.0.0.0/8", "0.0.0.0/8"),
+            ("::/0", "::/0"),
+        ],
+    )
+    def test_so_may_a_range(self, entry: str, target: str) -> None:
+        assert entry_of(entry) == ip_network(target)
+
+    @pytest.mark.parametrize("way", ["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"])
+    def test_a_whole_way_to_ipv4_in_a_list_is_that_way_and_not_all_of_ipv4(self, way: str) -> None:
+        """Lists of private ranges as people copy them have `2002::/16` in them."""
+        over_it = {
+            "64:ff9b::/96": "64:ff9b::8.8.8.8",
+            "64:ff9b:1::/48": "64:ff9b:1::8.8.8.8",
+            "2002::/16": "2002:808:808::",
+        }[way]
+
+        assert not rule(deny=(way,)).admits(NAME, over_it)
+        assert rule(deny=(way,)).admits(NAME, "8.8.8.8")
+        assert rule(way).admits(NAME, over_it)
+        assert not rule(way).admits(NAME, "8.8.8.8")
+        assert not rule(way, deny=("8.8.8.8",)).admits(NAME, over_it)
+
+    @given(st.ip_addresses(v=4), st.integers(0, 2**80 - 1))
+    def test_no_embedding_leads_past_a_denied_range(self, address: IPv4Address, rest: int) -> None:
+        value, everywhere = int(address), rule(deny=("0.0.0.0/0",))
+        u_octet_free = (value >> 16) << 64 | (value & 0xFFFF) << 40  # RFC 6052, prefix of 48 bits
+
+        for embedded in (
+            0xFFFF << 32 | value,
+            0x64FF9B << 96 | value,
+            0x64FF9B0001 << 80 | value,
+            0x64FF9B0001 << 80 | u_octet_free,
+            0x2002 << 112 | value << 80 | rest,
+        ):
+            assert not everywhere.admits(NAME, str(IPv6Address(embedded)))
+
+    def test_a_range_of_zeros_keeps_its_own_address(self) -> None:
+        """0.0.0.0 counts as loopback, and is denied by a range that holds it as well."""
+        assert not rule(deny=("0.0.0.0/8",)).admits(NAME, "0.0.0.0")
+        assert not rule(deny=("::/127",)).admits(NAME, "::")
+        assert rule(deny=("0.0.0.0/8",)).admits(NAME, "127.0.0.1")
 
 
 class TestNames:

@@ -83,6 +83,22 @@ async def test_a_name_for_this_machine_is_no_way_round(
     assert receiver.deliveries == []
 
 
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize("host", ["0.0.0.0", "0x0", "[::ffff:127.0.0.1]"])
+async def test_no_address_that_stands_for_this_machine_is_a_way_round(
+    start_sandbox: StartSandbox, receiver: Receiver, host: str
+) -> None:
+    sandbox = await start_sandbox(callback_hosts={"deny": LOOPBACK})
+
+    answer = await sandbox.collect(callback_url=receiver.url.replace("127.0.0.1", host))
+    await sandbox.advance(seconds=1)
+
+    assert answer.code == "202"
+    (attempt,) = (await kept_callback(sandbox)).attempts
+    assert attempt.verdict.startswith("not sent: the setting callback_hosts does not let callbacks")
+    assert receiver.deliveries == []
+
+
 async def test_the_built_in_inbox_is_a_receiver_like_any_other(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(callback_hosts={"allow": ["shop.example"]})
 

@@ -1,0 +1,138 @@
+"""Every address that the door takes is one that the sender calls (D37)."""
+
+import asyncio
+import re
+import socket
+import ssl
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.callback_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks import Answer, Trouble
+from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, read
+from tests.adapters.conftest import Receiver, http, post
+from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
+
+pytestmark = pytest.mark.decision("D37")
+
+TIMEOUT = timedelta(seconds=20)
+TLS = ssl.create_default_context()
+
+
+class EveryName(AbstractResolver):
+    """Knows each host: this machine."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        host.encode("idna")  # as the lookup of the standard library begins
+        return [
+            ResolveResult(
+                hostname=host, host="127.0.0.1", port=port, family=socket.AF_INET, proto=0, flags=0
+            )
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+def can_be_called(address: str) -> bool:
+    try:
+        check(address)
+    except BadAddress:
+        return False
+    return True
+
+
+async def attempts_at(*addresses: str) -> list[Answer]:
+    """What the sender gets, where one receiver has every IP address and every port.
+
+    Only the connecting of the sockets leads there, so that no other machine is called.
+    """
+    loop: Any = asyncio.get_running_loop()
+    connect = loop.sock_connect
+    receiver = Receiver(http("200 OK", b"", "Connection: close"))
+    server = await asyncio.start_server(receiver.serve, ["127.0.0.1", "::1"], 0)
+    where = {each.family: each.getsockname() for each in server.sockets}
+
+    async def connect_there(sock: socket.socket, _address: object) -> None:
+        await connect(sock, where[sock.family])
+
+    loop.sock_connect = connect_there
+    async with server, HttpCallbackSender(VirtualClock(), resolver=EveryName()) as sender:
+        return [await post(sender, address, TIMEOUT) for address in addresses]
+
+
+def arrives(answer: Answer) -> bool:
+    return (answer.status_code, answer.problem, answer.trouble) == (200, None, None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_both_families() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no ::1")
+
+
+@pytest.mark.parametrize("address", CALLABLE)
+async def test_what_the_door_takes_is_called(address: str) -> None:
+    (answer,) = await attempts_at(_without_tls(address))
+
+    assert arrives(answer)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ODD_ADDRESSES, max_size=20))
+def test_so_is_whatever_else_it_takes(addresses: list[str]) -> None:
+    taken = [address for address in addresses if can_be_called(address)]
+
+    answers = asyncio.run(attempts_at(*map(_without_tls, taken)))
+
+    assert [
+        address for address, answer in zip(taken, answers, strict=True) if not arrives(answer)
+    ] == []
+
+
+@given(ODD_ADDRESSES)
+def test_tls_takes_the_host_of_each_address(address: str) -> None:
+    assume(can_be_called(address))
+    host = (read(address).raw_host or "").rstrip(".")
+
+    wrapped = TLS.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=host)
+
+    assert wrapped.server_hostname == host
+
+
+@pytest.mark.parametrize(
+    "address", [each for each in NOT_CALLABLE + NOT_TEXT if len(each) <= MAX_CHARACTERS]
+)
+async def test_what_the_door_refuses_is_an_attempt_that_failed(address: str) -> None:
+    """A store may have it from before, and the attempts at it have to end."""
+    (answer,) = await attempts_at(address)
+
+    assert (answer.status_code, answer.trouble) == (None, Trouble.ADDRESS)
+    assert answer.problem == "callback_url is no address that can be called"
+
+
+async def test_any_fault_in_an_attempt_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception would leave the callback pending for ever."""
+
+    def fault(*_: object) -> None:
+        raise RuntimeError("a fault of our own")
+
+    monkeypatch.setattr(CallbackHosts, "admits_host", fault)
+    (answer,) = await attempts_at("http://shop.example/")
+
+    assert answer.trouble is Trouble.EXCHANGE
+    assert answer.problem == "the exchange broke off: a fault of our own"
+
+
+def _without_tls(address: str) -> str:
+    return re.sub("^https:", "http:", address, flags=re.IGNORECASE)

@@ -1,0 +1,90 @@
+"""Which addresses can be called, and what is said of the others (D37)."""
+
+import re
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.domain.callback_routes import CallbackRoutes, receiver_of
+from sandbox_sim.http_addresses import MAX_CHARACTERS, PLAIN, BadAddress, check, read
+from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
+
+pytestmark = pytest.mark.decision("D37")
+
+
+@pytest.mark.parametrize("address", CALLABLE)
+def test_what_can_be_called_is_taken(address: str) -> None:
+    check(address)
+
+
+@pytest.mark.parametrize("address", NOT_CALLABLE + NOT_TEXT)
+def test_what_cannot_be_called_is_refused_with_a_sentence(address: str) -> None:
+    with pytest.raises(BadAddress, match=r"^must .*[^.]$"):
+        check(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("shop", "must be an http:// or https:// address that can be called"),
+        ("http://[1:2:3]:9/", "must have an IPv6 address, and no zone, between the brackets"),
+        ("http://127.1/", "must have a host name or an IPv4 address of four numbers"),
+        ("http://a..b/", "must have a host name of letters, digits, - and _"),
+        ("http://a:0/", "must have a port from 1 to 65535"),
+        ("http://a/ b", "must not have spaces, line breaks or control characters"),
+        ("http://a%3Ab@c/", "must not have a colon in the user name"),
+        ("http://a/" + "x" * MAX_CHARACTERS, "must have at most 2,048 characters"),
+    ],
+)
+def test_the_sentence_says_which_part_is_wrong(address: str, says: str) -> None:
+    with pytest.raises(BadAddress, match=f"^{re.escape(says)}"):
+        check(address)
+
+
+@given(st.from_regex(PLAIN, fullmatch=True))
+def test_what_the_fast_pattern_takes_can_be_called(address: str) -> None:
+    """It decides alone about most requests, so it may not take more than the parser."""
+    assert read(address).raw_host
+
+
+@given(ODD_ADDRESSES)
+def test_whatever_comes_is_read_or_refused(address: str) -> None:
+    try:
+        check(address)
+    except BadAddress:
+        return
+    url = read(address)
+    assert url.raw_host
+    assert 0 < (url.port or 0) <= 65535
+    assert receiver_of(address).startswith((f"{url.scheme}://", f"{url.scheme}:"))
+
+
+@given(ODD_ADDRESSES, st.sampled_from(["http://localhost:5000", "https://[::1]/api"]))
+def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str) -> None:
+    try:
+        url = read(address)
+    except BadAddress:
+        return
+    routes = CallbackRoutes.of({f"{url.scheme}://{url.host_port_subcomponent}": to}, {})
+
+    assert read(routes.target(address)).raw_host
+
+
+@pytest.mark.parametrize(
+    ("address", "target"),
+    [
+        ("http://a/b%2Fc?d=e%2Bf%20g", "/b%2Fc?d=e%2Bf%20g"),
+        ("http://a/%zz", "/%zz"),
+        ("http://a/../b/./c", "/../b/./c"),
+        ("http://a?b#c", "/?b"),
+        ("http://a/é b".replace(" ", ""), "/%C3%A9"),
+    ],
+)
+def test_path_and_query_go_out_to_the_letter_where_they_need_no_escape(
+    address: str, target: str
+) -> None:
+    assert read(address).raw_path_qs.removesuffix("b" if "é" in address else "") == target
+
+
+def test_the_sender_takes_an_address_that_a_rewrite_made_longer() -> None:
+    assert read("http://shop.example/" + "x" * 3 * MAX_CHARACTERS).raw_host == "shop.example"
