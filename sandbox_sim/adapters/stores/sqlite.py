@@ -22,6 +22,7 @@ from sandbox_sim.adapters.stores.announcements import Watched
 from sandbox_sim.adapters.stores.rows import Row
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY, SqlUnit
 from sandbox_sim.adapters.stores.sqlite_rescue import WatchedFiles
+from sandbox_sim.adapters.stores.sqlite_watch import empty_beside_log
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
@@ -262,6 +263,11 @@ class SqliteStore(Watched):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise StoreError("its folder cannot be made, because a file is in the way") from None
+        if empty_beside_log(self._path):
+            raise StoreError(
+                "it is empty, but the file beside it that ends in -wal holds changes of it; "
+                "restore the file that they belong to, or move both away to begin anew"
+            )
 
     def _version(self, connection: sqlite3.Connection) -> int:
         """The version of a file of ours, 0 of a new one; any other is refused before it changes."""

@@ -105,6 +105,18 @@ class DatabaseFiles:
         return not any(os.pread(self.descriptor, _FRAME_HEADER_BYTES, last))
 
 
+def empty_beside_log(path: Path) -> bool:
+    """Whether a file holds nothing, and the log of a database stands beside it.
+
+    SQLite takes a file of one byte for empty too, makes a new database of it and deletes the log.
+    """
+    database = path.resolve()
+    try:
+        return database.stat().st_size <= 1 and _log_of(database).stat().st_size > 0
+    except OSError:
+        return False
+
+
 def _log_of(database: Path) -> Path:
     return database.with_name(f"{database.name}-wal")
 

@@ -9,11 +9,12 @@ from typing import Final
 
 import pytest
 
+from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores import sqlite
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.records import SERVICE, posting
-from tests.sqlite_files import contents, killed, opened, rows
+from tests.sqlite_files import contents, killed, opened, outside, rows
 
 TWENTY: Final = [f"before {number}" for number in range(20)]
 
@@ -290,3 +291,60 @@ class TestNoFalseAlarm:
                 await post(store, subject)
 
         assert await posted(path) == ["first", *TWENTY]
+
+
+def made_of(content: bytes, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+
+
+def moved_away(path: Path) -> None:
+    path.unlink()
+    log_of(path).unlink()
+
+
+class TestEmptyFileBesideALog:
+    @pytest.fixture
+    async def left(self, path: Path) -> Path:
+        """A database as a kill leaves it, with a log that holds changes."""
+        async with opened(path) as store:
+            await twenty(store, path)
+            return killed(path, path.parent.with_name("after the kill"))
+
+    @pytest.mark.parametrize("content", [b"", b"\0", b"\n"])
+    async def test_it_is_refused_and_left_alone(self, left: Path, content: bytes) -> None:
+        made_of(content, left)
+        before = contents(left.parent)
+
+        with pytest.raises(StoreError) as told:
+            await SqliteStore(left, VirtualClock()).open()
+
+        assert str(told.value) == (
+            f"{left}: it is empty, but the file beside it that ends in -wal holds changes of it; "
+            "restore the file that they belong to, or move both away to begin anew"
+        )
+        assert contents(left.parent) == before
+
+    async def test_also_by_another_name(self, left: Path, tmp_path: Path) -> None:
+        made_of(b"", left)
+        alias = tmp_path / "alias"
+        alias.symlink_to(left)
+
+        with pytest.raises(StoreError, match="it is empty, but"):
+            await SqliteStore(alias, VirtualClock()).open()
+
+    async def test_when_both_are_moved_away_it_begins_anew(self, left: Path) -> None:
+        moved_away(left)
+
+        assert await posted(left) == []
+
+    @pytest.mark.parametrize("content", [b"", b"\n"])
+    async def test_alone_or_beside_an_empty_log_it_is_a_new_one(
+        self, path: Path, content: bytes
+    ) -> None:
+        """SQLite takes a file of one byte for an empty one, and so do we."""
+        made_of(content, path)
+        made_of(b"", log_of(path))
+
+        assert await posted(path) == []
+        assert outside(path, "PRAGMA integrity_check") == [("ok",)]
