@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from aiohttp import HttpVersion11, StreamReader, hdrs
+from aiohttp import EMPTY_PAYLOAD, HttpVersion11, StreamReader, hdrs
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
@@ -36,6 +36,7 @@ class PlainRequest:
     version: ClassVar = HttpVersion11
     keep_alive: ClassVar = True
     scheme: ClassVar = "http"
+    content: ClassVar = EMPTY_PAYLOAD
 
     def __init__(
         self, path: str, headers: Mapping[str, str], body: bytes, writer: "Connection"
@@ -177,7 +178,10 @@ class Connection(BaseProtocol):
             self._hand_over()
             return
         if found:
-            self._request = found[0]
+            head, body = self._request = found[0]
+            if not body.is_eof() and not self._frontdoor.knows(head.headers):
+                self._hand_over()  # aiohttp asks for the answer before the body is there (D9)
+                return
         if self._size > self._most_bytes:
             self._hand_over()
         elif self._request is not None:
