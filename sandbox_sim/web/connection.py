@@ -18,6 +18,7 @@ from aiohttp.tcp_helpers import tcp_keepalive
 
 from sandbox_sim.web.cork import Cork
 from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.half_close import can_half_close
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -60,7 +61,7 @@ class Connection(BaseProtocol):
     """A connection until aiohttp takes it over; its requests are answered one after another.
 
     opened: all that are served like this. successor: makes aiohttp's protocol. max_body_bytes:
-    requests with more are not plain either.
+    requests with more are not plain either. half_closed: the client sends nothing more.
     """
 
     __slots__ = (
@@ -76,6 +77,7 @@ class Connection(BaseProtocol):
         "_size",
         "_successor",
         "_used",
+        "half_closed",
     )
 
     def __init__(
@@ -108,6 +110,7 @@ class Connection(BaseProtocol):
         self._early = b""
         self._closing = False
         self._used = True
+        self.half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
@@ -128,6 +131,14 @@ class Connection(BaseProtocol):
         else:
             self._early += data
             self._pause_transport_reading()
+
+    def eof_received(self) -> bool:
+        """The client sends no more; whether it still gets answers to whole requests of its own."""
+        self.half_closed = True
+        in_hand = self._answering is not None or bool(self._early)
+        if not in_hand:
+            self.close()
+        return in_hand and can_half_close(self.transport)
 
     def pause_reading(self) -> None:
         """A body is never so large that its reader would have to be waited for."""
@@ -231,6 +242,8 @@ class Connection(BaseProtocol):
             early, self._early = self._early, b""
             self._resume_transport_reading()
             self._read(early)
+        if self.half_closed and self._answering is None and not self._paused:
+            self.close()
 
     def _hand_over(self) -> None:
         """From here on aiohttp serves the connection."""
@@ -243,6 +256,8 @@ class Connection(BaseProtocol):
             successor.connection_made(transport)
             for piece in self._pieces:
                 successor.data_received(piece)
+            if self.half_closed and not successor.eof_received():
+                transport.close()
 
     def _part(self) -> None:
         """It is not ours any more."""
