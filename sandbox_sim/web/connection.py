@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from aiohttp import HttpVersion11, StreamReader, hdrs
+from aiohttp import EMPTY_PAYLOAD, HttpVersion11, StreamReader, hdrs
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
@@ -19,6 +19,7 @@ from aiohttp.tcp_helpers import tcp_keepalive
 from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.cork import Cork
 from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.half_close import can_half_close
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -37,6 +38,7 @@ class PlainRequest:
     version: ClassVar = HttpVersion11
     keep_alive: ClassVar = True
     scheme: ClassVar = "http"
+    content: ClassVar = EMPTY_PAYLOAD
 
     def __init__(
         self, path: str, headers: Mapping[str, str], body: bytes, writer: "Connection"
@@ -60,7 +62,8 @@ class Connection(BaseProtocol):
     """A connection until aiohttp takes it over; its requests are answered one after another.
 
     opened: all that are served like this. clients: all that are open. successor: makes aiohttp's
-    protocol. max_body_bytes: requests with more are not plain either.
+    protocol. max_body_bytes: requests with more are not plain either. half_closed: the client
+    sends nothing more.
     """
 
     __slots__ = (
@@ -77,6 +80,7 @@ class Connection(BaseProtocol):
         "_size",
         "_successor",
         "_used",
+        "half_closed",
     )
 
     def __init__(
@@ -111,6 +115,7 @@ class Connection(BaseProtocol):
         self._early = b""
         self._closing = False
         self._used = True
+        self.half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is open."""
@@ -133,6 +138,14 @@ class Connection(BaseProtocol):
         else:
             self._early += data
             self._pause_transport_reading()
+
+    def eof_received(self) -> bool:
+        """The client sends no more; whether it still gets answers to whole requests of its own."""
+        self.half_closed = True
+        in_hand = self._answering is not None or bool(self._early)
+        if not in_hand:
+            self.close()
+        return in_hand and can_half_close(self.transport)
 
     def pause_reading(self) -> None:
         """A body is never so large that its reader would have to be waited for."""
@@ -194,7 +207,10 @@ class Connection(BaseProtocol):
             self._hand_over()
             return
         if found:
-            self._request = found[0]
+            head, body = self._request = found[0]
+            if not body.is_eof() and not self._frontdoor.knows(head.headers):
+                self._hand_over()  # aiohttp asks for the answer before the body is there (D9)
+                return
         if self._size > self._most_bytes:
             self._hand_over()
         elif self._request is not None:
@@ -244,6 +260,8 @@ class Connection(BaseProtocol):
             early, self._early = self._early, b""
             self._resume_transport_reading()
             self._read(early)
+        if self.half_closed and self._answering is None and not self._paused:
+            self.close()
 
     def _hand_over(self) -> None:
         """From here on aiohttp serves the connection."""
@@ -256,6 +274,8 @@ class Connection(BaseProtocol):
             successor.connection_made(transport)
             for piece in self._pieces:
                 successor.data_received(piece)
+            if self.half_closed and not successor.eof_received():
+                transport.close()
 
     def _part(self) -> None:
         """It is not ours any more."""

@@ -46,6 +46,12 @@ class Entrance:
                 return Reply("429", "D10", why, headers={"Retry-After": seconds})
         return client
 
+    def knows(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request has credentials and a User-Agent; changes nothing, unlike `admit`."""
+        header = headers.get("Authorization", "")
+        known = header in self._by_header or not isinstance(self._authenticate(header), Reply)
+        return known and bool(headers.get("User-Agent", "").strip())
+
     def _authenticate(self, header: str) -> Client | Reply:
         if not header:
             return _stranger("the Authorization header is missing")

@@ -28,7 +28,7 @@ log = logging.getLogger("sandbox_sim.requests")
 class Frontdoor:
     """Lets a request in, hands it to its operation, writes the answer, and says why.
 
-    paths: what there is to be asked for.
+    paths: what there is to be asked for. knows: whether a request may come in by its headers.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Frontdoor:
         reject_status: int,
     ) -> None:
         self._entrance = entrance
+        self.knows = entrance.knows
         self.paths = {**operations, **{base_path + p: o for p, o in operations.items()}}
         self._gate = gate
         self._ids = ids
@@ -85,7 +86,14 @@ class Frontdoor:
         if fault is not None:
             reply = fault.told_by(reply)
         request_id = self._ids.request_id()
-        answer = render(reply, request_id, reject_status=self._reject_status)
+        # After an answer that does not wait for its body (D9), a client may leave the body out, and
+        # what comes next would be taken for it: such an answer is the last of its connection.
+        answer = render(
+            reply,
+            request_id,
+            reject_status=self._reject_status,
+            keep_alive=request.content.is_eof(),
+        )
         try:
             if fault is not None:
                 answer = await self._losses.befall(answer, fault)

@@ -14,6 +14,13 @@ class Writer(Protocol):
         """Write the last of it, or all."""
 
 
+class Content(Protocol):
+    """The body of one request."""
+
+    def is_eof(self) -> bool:
+        """Whether all of it has come."""
+
+
 class Incoming(Protocol):
     """A request; aiohttp's are such."""
 
@@ -33,6 +40,8 @@ class Incoming(Protocol):
     def transport(self) -> asyncio.Transport | None: ...
     @property
     def writer(self) -> Writer: ...
+    @property
+    def content(self) -> Content: ...
 
     async def read(self) -> bytes:
         """The body."""

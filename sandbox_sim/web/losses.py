@@ -48,6 +48,8 @@ class Losses:
 
     async def _silence(self, transport: asyncio.Transport) -> None:
         """Return when the client has gone away, or it has been long enough."""
+        if getattr(transport.get_protocol(), "half_closed", False):
+            return  # nothing more would tell that the client has gone
         woken = asyncio.Event()
         transport.set_protocol(_Silent(transport.get_protocol(), woken))
         transport.resume_reading()  # or a client that sent too much could not be seen to leave

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.web.answers import Answer, render
@@ -20,6 +19,7 @@ from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.connection import MAX_HEADER_BYTES, Connection
 from sandbox_sim.web.cork import Cork
 from sandbox_sim.web.frontdoor import Frontdoor
+from sandbox_sim.web.half_close import HalfCloseProtocol
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -30,7 +30,7 @@ GRACE_S = 4.5
 _UNUSED_S = 3600.0
 
 
-class _Protocol(RequestHandler):
+class _Protocol(HalfCloseProtocol):
     """aiohttp's own answer to what it cannot read would be plain text.
 
     clients: the open connections, this one too.

@@ -2,16 +2,19 @@
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
 from types import MappingProxyType
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
@@ -93,12 +96,14 @@ def answer(
         return document
 
 
-def collect(server: subprocess.Popen[str], callback_url: str) -> dict[str, Any]:
+def collect(
+    server: subprocess.Popen[str], callback_url: str, transaction_id: str = "T1"
+) -> dict[str, Any]:
     return ask(
         server,
         "/make_payment",
         reference="Order 1",
-        transaction_id="T1",
+        transaction_id=transaction_id,
         trans_type="CTM",
         amount=10.5,
         nw="MTN",
@@ -139,6 +144,34 @@ def test_killed_right_after_its_202_it_still_calls_back(path: Path, shop: Shop) 
         code, _, err = end(server, signal.SIGTERM)
         assert code == 0
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("touch", [os.unlink, partial(os.truncate, length=0)])
+def test_killed_after_its_log_was_touched_it_still_has_all_that_it_acknowledged(
+    path: Path, shop: Shop, touch: Callable[[Path], None]
+) -> None:
+    """From the first payment after that on, it acknowledges nothing."""
+    with running(*serve(path)) as server:
+        for number in range(20):
+            paid = collect(server, shop.url, transaction_id=f"T{number}")
+            assert paid["response_code"] == "202"
+        touch(path.with_name(f"{path.name}-wal"))
+        for _ in range(20):
+            with pytest.raises(HTTPError) as refused:
+                collect(server, shop.url, transaction_id="refused")
+            assert refused.value.code == 500
+            refused.value.close()
+        with pytest.raises(HTTPError) as not_ready:
+            control(server, "GET", "readyz")
+        assert not_ready.value.code == 503
+        not_ready.value.close()
+        kill(server)
+
+    with running(*serve(path)) as server:
+        for number in range(20):
+            record = ask(server, "/get_transaction_status", transaction_id=f"T{number}")
+            assert record["response_code"] == "000"
+        assert end(server, signal.SIGTERM)[0] == 0
 
 
 @pytest.mark.decision("D18", "D30")

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import socket
+import struct
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, cast
@@ -249,6 +251,9 @@ class TestHeldUp:
     async def test_a_client_that_goes_away_leaves_its_request_to_be_done(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
+        """Reset: one that only closes cannot be told from one that awaits its answer."""
+        reset = struct.pack("ii", 1, 0)
+        client[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
         client[1].transport.abort()
         await eventually(lambda: connections(sandbox) == set())
 

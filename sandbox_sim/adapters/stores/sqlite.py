@@ -21,6 +21,8 @@ from sandbox_sim.adapters.stores import schema
 from sandbox_sim.adapters.stores.announcements import Watched
 from sandbox_sim.adapters.stores.rows import Row
 from sandbox_sim.adapters.stores.sql import FORGET_EVERY, SqlUnit
+from sandbox_sim.adapters.stores.sqlite_rescue import WatchedFiles
+from sandbox_sim.adapters.stores.sqlite_watch import empty_beside_log
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
@@ -103,7 +105,7 @@ class SqliteStore(Watched):
         self._announcing: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._forget_at: datetime | None = None
-        self._file: tuple[int, int] | None = None
+        self._files: WatchedFiles
 
     async def open(self) -> None:
         """Open the file and bring it up to date; `StoreError` says why that cannot be."""
@@ -150,7 +152,7 @@ class SqliteStore(Watched):
         except Exception as error:
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, self._in_words(error))])
             return
-        with contextlib.closing(connection):
+        try:
             loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
             cursor = connection.cursor()
             changes = copied = connection.total_changes
@@ -161,9 +163,15 @@ class SqliteStore(Watched):
                 # After a failure too: the log may be what there is no room for.
                 if committed.failed or changes - copied >= _COPIED_AFTER:
                     copied = changes
-                    # What cannot be copied stays in the log, and is copied another time.
-                    with contextlib.suppress(sqlite3.Error):
-                        cursor.execute(_COPY).fetchall()
+                    self._copy(cursor)
+        finally:
+            self._files.disconnect()
+
+    def _copy(self, cursor: sqlite3.Cursor) -> None:
+        """Copy the log to the file; what cannot be copied stays in the log until the next time."""
+        with contextlib.suppress(sqlite3.Error, OSError, StoreError):
+            self._files.check()
+            cursor.execute(_COPY).fetchall()
 
     def _next_batch(self) -> Sequence[_Order]:
         """Whatever waits; nothing when the store is to be closed."""
@@ -186,6 +194,7 @@ class SqliteStore(Watched):
             done = [_do(order, unit) for order in batch]
             self._forget(unit)
             cursor.execute("COMMIT")
+            self._files.check_after_commit()
         except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
                 cursor.connection.rollback()
@@ -202,8 +211,7 @@ class SqliteStore(Watched):
 
     def _begin(self, cursor: sqlite3.Cursor) -> None:
         """Begin a transaction; SQLite itself would write on into a file without a name."""
-        if _identity(self._path) != self._file:
-            raise StoreError("it was deleted or replaced, so start the server again")
+        self._files.check()
         cursor.execute("BEGIN IMMEDIATE")
 
     def _forget(self, unit: "_SqliteUnit") -> None:
@@ -241,7 +249,7 @@ class SqliteStore(Watched):
                 connection.execute(pragma)
             self._migrate(connection, version)
             connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
-            self._file = _identity(self._path)
+            self._files = WatchedFiles(connection, self._path)
         except BaseException:
             connection.close()
             raise
@@ -255,6 +263,11 @@ class SqliteStore(Watched):
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise StoreError("its folder cannot be made, because a file is in the way") from None
+        if empty_beside_log(self._path):
+            raise StoreError(
+                "it is empty, but the file beside it that ends in -wal holds changes of it; "
+                "restore the file that they belong to, or move both away to begin anew"
+            )
 
     def _version(self, connection: sqlite3.Connection) -> int:
         """The version of a file of ours, 0 of a new one; any other is refused before it changes."""
@@ -331,15 +344,6 @@ class _SqliteUnit(SqlUnit):
 
     async def _each(self, statement: str, values: Iterable[Row]) -> None:
         self._cursor.executemany(statement, values)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name; None if none has."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _reason(error: sqlite3.Error) -> str:

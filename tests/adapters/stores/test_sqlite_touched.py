@@ -1,0 +1,350 @@
+"""Files that are touched while the server has them open: refused from then on, and nothing lost."""
+
+import os
+import shutil
+from collections.abc import Callable
+from operator import methodcaller
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.stores import sqlite
+from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.gateway.ports import StoreError, Unit
+from tests.records import SERVICE, posting
+from tests.sqlite_files import contents, killed, opened, outside, rows
+
+TWENTY: Final = [f"before {number}" for number in range(20)]
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def copy_of(path: Path) -> Path:
+    """The log as it was after the first five, see `twenty`."""
+    return path.with_name("copy of the log")
+
+
+def removed(path: Path) -> None:
+    log_of(path).unlink()
+
+
+def renamed(path: Path) -> None:
+    log_of(path).rename(path.with_name("elsewhere"))
+
+
+def emptied(path: Path) -> None:
+    os.truncate(log_of(path), 0)
+
+
+def cut_in_half(path: Path) -> None:
+    os.truncate(log_of(path), log_of(path).stat().st_size // 2)
+
+
+def cut_by_a_byte(path: Path) -> None:
+    os.truncate(log_of(path), log_of(path).stat().st_size - 1)
+
+
+def replaced_by_nothing(path: Path) -> None:
+    empty = path.with_name("empty")
+    empty.touch()
+    empty.replace(log_of(path))
+
+
+def replaced_by_an_older_copy(path: Path) -> None:
+    copy_of(path).replace(log_of(path))
+
+
+def overwritten_by_an_older_copy(path: Path) -> None:
+    shutil.copy(copy_of(path), log_of(path))
+
+
+def restore_backup(path: Path) -> None:
+    path.with_name("backup").replace(path)
+
+
+def emptied_and_removed(path: Path) -> None:
+    emptied(path)
+    removed(path)
+
+
+BY_NAME = [removed, renamed, replaced_by_nothing, replaced_by_an_older_copy]
+IN_PLACE = [emptied, cut_in_half, cut_by_a_byte, overwritten_by_an_older_copy, emptied_and_removed]
+Touch = Callable[[Path], None]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store" / "state.sqlite3"
+
+
+async def post(store: SqliteStore, subject: str, **fields: str) -> None:
+    await store.run(lambda unit: unit.post(posting("1", subject=subject, **fields)))
+
+
+async def twenty(store: SqliteStore, path: Path) -> None:
+    """Acknowledged, and so far in the log alone."""
+    for number, subject in enumerate(TWENTY):
+        await post(store, subject)
+        if number == 5:
+            shutil.copy(log_of(path), copy_of(path))
+
+
+async def posted(path: Path) -> list[str]:
+    """What a server finds that starts on this file; the file is sound."""
+    async with opened(path) as store:
+        found = [each.subject for each in await store.run(methodcaller("postings", SERVICE))]
+        assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
+        await post(store, "after")
+    return found
+
+
+class TestTheLog:
+    @pytest.mark.parametrize("touch", [*BY_NAME, *IN_PLACE])
+    async def test_is_missed_at_once_and_for_good(self, path: Path, touch: Touch) -> None:
+        async with opened(path) as store:
+            await twenty(store, path)
+            touch(path)
+
+            for _ in range(3):
+                with pytest.raises(
+                    StoreError, match=f"{path}: its log, the file that ends in -wal"
+                ):
+                    await post(store, "lost")
+                with pytest.raises(StoreError, match="everything that was acknowledged is saved"):
+                    await store.run(methodcaller("postings", SERVICE))
+
+    @pytest.mark.parametrize("touch", [*BY_NAME, *IN_PLACE])
+    async def test_what_was_acknowledged_outlasts_a_kill(self, path: Path, touch: Touch) -> None:
+        async with opened(path) as store:
+            await twenty(store, path)
+            touch(path)
+            with pytest.raises(StoreError):
+                await post(store, "lost")
+            left = killed(path, path.parent.with_name("after the kill"))
+
+        assert await posted(left) == TWENTY
+
+    @pytest.mark.parametrize("touch", [*BY_NAME, *IN_PLACE])
+    async def test_it_outlasts_a_stop(self, path: Path, touch: Touch) -> None:
+        async with opened(path) as store:
+            await twenty(store, path)
+            touch(path)
+            with pytest.raises(StoreError):
+                await post(store, "lost")
+
+        assert await posted(path) == TWENTY
+
+    @pytest.mark.parametrize(
+        "touch", [*BY_NAME, *(each for each in IN_PLACE if each is not cut_by_a_byte)]
+    )
+    async def test_nothing_is_acknowledged_that_was_done_meanwhile(
+        self, path: Path, touch: Touch
+    ) -> None:
+        """Between the check before the transaction and its commit.
+
+        Only a cut within the last page is not seen then, because the commit fills the gap.
+        """
+
+        async def work(unit: Unit) -> None:
+            await unit.post(posting("1", subject="meanwhile"))
+            touch(path)
+
+        async with opened(path) as store:
+            await twenty(store, path)
+            with pytest.raises(StoreError, match="its log"):
+                await store.run(work)
+            left = killed(path, path.parent.with_name("after the kill"))
+
+        assert (await posted(left))[:20] == TWENTY
+
+
+async def test_what_was_put_in_the_place_of_the_log_is_kept(path: Path) -> None:
+    async with opened(path) as store:
+        await twenty(store, path)
+        copy = copy_of(path).read_bytes()
+        replaced_by_an_older_copy(path)
+        with pytest.raises(StoreError):
+            await post(store, "lost")
+
+        assert path.with_name(f"{path.name}-wal.aside").read_bytes() == copy
+        assert not log_of(path).exists()
+
+
+async def test_a_log_that_was_damaged_beyond_what_is_in_memory_is_left_as_it_is(
+    path: Path,
+) -> None:
+    """What can be read of it is read at the next start; the rest is gone, and it says so."""
+    async with opened(path) as store:
+        for subject in TWENTY:
+            await post(store, subject, reason="x" * 9000)
+        await rows(store, "PRAGMA cache_size = 10")
+        await rows(store, "PRAGMA shrink_memory")
+        cut_in_half(path)
+        half = log_of(path).read_bytes()
+        with pytest.raises(StoreError, match="not everything that was acknowledged is saved"):
+            await post(store, "lost")
+        assert log_of(path).read_bytes() == half
+        left = contents(path.parent)
+
+    assert contents(path.parent) == left
+    found = await posted(path)
+    assert 0 < len(found) < 20
+    assert found == TWENTY[: len(found)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096])
+async def test_a_database_that_is_cut_is_not_written_to_any_more(path: Path, size: int) -> None:
+    """Its log stays beside it, whole: SQLite would copy it into what is left, and delete it."""
+    async with opened(path):
+        pass
+    async with opened(path) as store:
+        await twenty(store, path)
+        os.truncate(path, size)
+        with pytest.raises(StoreError, match=f"{path}: it was truncated, so stop the server"):
+            await post(store, "lost")
+        left = contents(path.parent)
+
+    assert contents(path.parent) == left
+    assert len(log_of(path).read_bytes()) > 0
+
+
+async def test_a_database_that_is_put_there_instead_is_not_mixed_with_the_log_of_the_other(
+    path: Path,
+) -> None:
+    async with opened(path) as store:
+        await post(store, "in the backup")
+    shutil.copy(path, path.with_name("backup"))
+    async with opened(path) as store:
+        await twenty(store, path)
+        restore_backup(path)
+        with pytest.raises(StoreError, match="it was deleted or replaced, so start the server"):
+            await post(store, "lost")
+
+    assert await posted(path) == ["in the backup"]
+
+
+async def test_another_name_of_the_file_has_the_same_log(path: Path, tmp_path: Path) -> None:
+    async with opened(path):
+        pass
+    alias = tmp_path / "alias"
+    alias.symlink_to(path)
+    async with opened(alias) as store:
+        await twenty(store, path)
+        removed(path)
+        with pytest.raises(StoreError, match=f"{alias}: its log"):
+            await post(store, "lost")
+
+    assert await posted(path) == TWENTY
+
+
+class TestNoFalseAlarm:
+    """What SQLite does to its files is none."""
+
+    @pytest.mark.parametrize("copied_after", [1, 7, 100])
+    async def test_when_the_log_is_copied_and_begun_anew(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, copied_after: int
+    ) -> None:
+        monkeypatch.setattr(sqlite, "_COPIED_AFTER", copied_after)
+        subjects = [str(number) for number in range(100)]
+        async with opened(path) as store:
+            for subject in subjects:
+                await post(store, subject)
+
+        assert await posted(path) == subjects
+
+    @pytest.mark.parametrize("lost_bytes", [0, 1, 4000, 4120, 5000])
+    async def test_when_it_goes_on_in_the_log_that_a_kill_left(
+        self, path: Path, lost_bytes: int
+    ) -> None:
+        """Maybe in the midst of a write."""
+        async with opened(path) as store:
+            await twenty(store, path)
+            left = killed(path, path.parent.with_name("after the kill"))
+        os.truncate(log_of(left), log_of(left).stat().st_size - lost_bytes)
+
+        async with opened(left) as store:
+            for number in range(100):
+                await post(store, str(number))
+
+        assert len(await posted(left)) == (120 if not lost_bytes else 119)
+
+    async def test_when_a_unit_that_was_too_large_for_memory_is_undone(self, path: Path) -> None:
+        """Its pages are in the log already, and are overwritten by the next unit."""
+
+        async def work(unit: Unit) -> None:
+            for number in range(2000):
+                await unit.post(posting("1", subject=str(number), reason="x" * 2000))
+            raise ValueError
+
+        async with opened(path) as store:
+            await rows(store, "PRAGMA cache_size = 10")
+            await post(store, "first")
+            before = log_of(path).stat().st_size
+            with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
+                await store.run(work)
+            assert log_of(path).stat().st_size > before + 1_000_000
+            for subject in TWENTY:
+                await post(store, subject)
+
+        assert await posted(path) == ["first", *TWENTY]
+
+
+def made_of(content: bytes, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+
+
+def moved_away(path: Path) -> None:
+    path.unlink()
+    log_of(path).unlink()
+
+
+class TestEmptyFileBesideALog:
+    @pytest.fixture
+    async def left(self, path: Path) -> Path:
+        """A database as a kill leaves it, with a log that holds changes."""
+        async with opened(path) as store:
+            await twenty(store, path)
+            return killed(path, path.parent.with_name("after the kill"))
+
+    @pytest.mark.parametrize("content", [b"", b"\0", b"\n"])
+    async def test_it_is_refused_and_left_alone(self, left: Path, content: bytes) -> None:
+        made_of(content, left)
+        before = contents(left.parent)
+
+        with pytest.raises(StoreError) as told:
+            await SqliteStore(left, VirtualClock()).open()
+
+        assert str(told.value) == (
+            f"{left}: it is empty, but the file beside it that ends in -wal holds changes of it; "
+            "restore the file that they belong to, or move both away to begin anew"
+        )
+        assert contents(left.parent) == before
+
+    async def test_also_by_another_name(self, left: Path, tmp_path: Path) -> None:
+        made_of(b"", left)
+        alias = tmp_path / "alias"
+        alias.symlink_to(left)
+
+        with pytest.raises(StoreError, match="it is empty, but"):
+            await SqliteStore(alias, VirtualClock()).open()
+
+    async def test_when_both_are_moved_away_it_begins_anew(self, left: Path) -> None:
+        moved_away(left)
+
+        assert await posted(left) == []
+
+    @pytest.mark.parametrize("content", [b"", b"\n"])
+    async def test_alone_or_beside_an_empty_log_it_is_a_new_one(
+        self, path: Path, content: bytes
+    ) -> None:
+        """SQLite takes a file of one byte for an empty one, and so do we."""
+        made_of(content, path)
+        made_of(b"", log_of(path))
+
+        assert await posted(path) == []
+        assert outside(path, "PRAGMA integrity_check") == [("ok",)]

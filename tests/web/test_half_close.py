@@ -1,0 +1,190 @@
+"""A client that ends its side of the connection after its request, as `nc -N` does."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.web.half_close import can_half_close
+from tests.adapters.stores.conftest import eventually
+from tests.conftest import Sandbox
+from tests.web.control_api import ask
+from tests.web.test_connection import CHUNKED, LAST, PAYMENT, PLAIN, REQUESTS, port_of
+from tests.web.wire import request_bytes
+
+pytestmark = pytest.mark.decision("D5")
+
+# Without what says that the body is chunked, or how long it is.
+CHUNKED_HEAD = REQUESTS["chunked"].removesuffix(CHUNKED)
+PLAIN_HEAD = PLAIN.removesuffix(PAYMENT)
+LIVEZ = REQUESTS["ours"]
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def connected(sandbox: Sandbox) -> Streams:
+    return await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+
+
+async def last_words(sandbox: Sandbox, raw: bytes) -> bytes:
+    """All that comes back for these bytes and the end of them, until the server closes."""
+    reader, writer = await connected(sandbox)
+    writer.write(raw)
+    writer.write_eof()
+    async with asyncio.timeout(10):
+        came = await reader.read()
+    writer.close()
+    return came
+
+
+def statuses(came: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", came) if status != b"100"]
+
+
+class TestInHand:
+    """The store takes its time, so that the end comes while the request is in hand."""
+
+    @pytest.fixture
+    async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+        """Set it, and the store goes on."""
+        go_on, run = asyncio.Event(), MemoryStore.run
+
+        async def slow(self: MemoryStore, work: Any) -> Any:
+            await go_on.wait()
+            return await run(self, work)
+
+        monkeypatch.setattr(MemoryStore, "run", slow)
+        return go_on
+
+    @pytest.fixture
+    async def client(self, sandbox: Sandbox) -> AsyncIterator[Streams]:
+        streams = await connected(sandbox)
+        yield streams
+        streams[1].close()
+
+    @staticmethod
+    async def ended(sandbox: Sandbox, writer: asyncio.StreamWriter) -> None:
+        """End the client's side, and wait until the server has seen it."""
+        server = cast("Any", sandbox.runner.server)
+        writer.write_eof()
+        await eventually(
+            lambda: any(each.half_closed for each in (*server._opened, *server.connections))
+        )
+
+    @pytest.mark.parametrize(
+        "name",
+        ["plain", "chunked", "expecting", "keep_alive", "query", "absolute", "large", "closing"],
+    )
+    async def test_it_is_answered_before_the_connection_ends(
+        self, sandbox: Sandbox, client: Streams, go_on: asyncio.Event, name: str
+    ) -> None:
+        reader, writer = client
+        writer.write({**REQUESTS, **LAST}[name])
+        await self.ended(sandbox, writer)
+
+        go_on.set()
+
+        async with asyncio.timeout(10):
+            assert statuses(await reader.read()) == [202]
+        assert (await sandbox.status()).data["status"] == "002"
+
+    @pytest.mark.parametrize("first", ["plain", "chunked"])
+    @pytest.mark.parametrize("second", ["plain", "chunked", "bad_body"])
+    async def test_so_are_those_that_came_behind_it(
+        self, sandbox: Sandbox, client: Streams, go_on: asyncio.Event, first: str, second: str
+    ) -> None:
+        reader, writer = client
+        writer.write(REQUESTS[first] + REQUESTS[second] * 3)
+        await asyncio.sleep(0)
+        writer.write(REQUESTS[second])
+        writer.write_eof()
+        await asyncio.sleep(0)
+
+        go_on.set()
+
+        async with asyncio.timeout(10):
+            came = statuses(await reader.read())
+        assert came == [202, *[400 if second == "bad_body" else 202] * 4]
+
+    @pytest.mark.parametrize("first", ["plain", "chunked"])
+    @pytest.mark.parametrize(
+        "cut_off", [b"POST /make", PLAIN_HEAD, PLAIN[:-1], CHUNKED_HEAD, REQUESTS["chunked"][:-1]]
+    )
+    async def test_one_behind_it_that_was_cut_off_is_not(
+        self, sandbox: Sandbox, client: Streams, go_on: asyncio.Event, first: str, cut_off: bytes
+    ) -> None:
+        reader, writer = client
+        writer.write(REQUESTS[first] + cut_off)
+        writer.write_eof()
+        await asyncio.sleep(0)
+
+        go_on.set()
+
+        async with asyncio.timeout(10):
+            assert statuses(await reader.read()) == [202]
+
+
+@pytest.mark.parametrize("raw", [PLAIN, REQUESTS["chunked"], REQUESTS["large"]])
+async def test_a_request_and_its_end_in_one_go(sandbox: Sandbox, raw: bytes) -> None:
+    assert statuses(await last_words(sandbox, raw)) == [202]
+
+
+async def test_so_for_the_control_api(sandbox: Sandbox) -> None:
+    assert (await last_words(sandbox, LIVEZ)).endswith(b'{"status": "ok"}')
+
+
+@pytest.mark.parametrize("before", [b"", PLAIN, LIVEZ])
+@pytest.mark.parametrize(
+    "cut_off",
+    [
+        *(b"", b"\r\n", b"POST /make", PLAIN[:60], PLAIN_HEAD, PLAIN[:-1]),
+        *(CHUNKED_HEAD, REQUESTS["chunked"][:-1], REQUESTS["large"][:-1]),
+        request_bytes(body=PAYMENT, credentials=False)[:-1],
+    ],
+)
+async def test_half_a_request_ends_the_connection_at_once(
+    sandbox: Sandbox, before: bytes, cut_off: bytes
+) -> None:
+    """Also where others were answered before."""
+    reader, writer = await connected(sandbox)
+    if before:
+        writer.write(before)
+        await reader.readuntil(b'"ok"}' if before is LIVEZ else b'"202"}')
+    writer.write(cut_off)
+    writer.write_eof()
+
+    async with asyncio.timeout(10):
+        assert 202 not in statuses(await reader.read())
+    writer.close()
+
+
+@pytest.mark.parametrize("path", ["/_sandbox/requests/wait", "/_sandbox/events"])
+async def test_what_lasts_as_long_as_its_client_ends_with_it(sandbox: Sandbox, path: str) -> None:
+    """A client that is gone looks the same."""
+    body = json.dumps({"timeout_s": 60}).encode()
+    method = "GET" if path.endswith("events") else "POST"
+    raw = request_bytes(path, body, b"Content-Type: application/json", method=method)
+
+    assert 200 not in statuses((await last_words(sandbox, raw)).partition(b"\r\n\r\n")[2])
+
+
+async def test_a_fault_that_withholds_the_answer_ends_too(sandbox: Sandbox) -> None:
+    await ask(sandbox, "POST", "/_sandbox/faults", b'{"fault": {"timeout": true}}')
+
+    for raw in (PLAIN, REQUESTS["chunked"]):
+        assert await last_words(sandbox, raw) == b""
+
+
+async def test_over_tls_there_is_no_half_of_a_connection() -> None:
+    """asyncio closes it whole, and would log a warning if it was asked not to."""
+
+    class Tls(asyncio.Transport):
+        def get_extra_info(self, name: str, default: Any = None) -> Any:
+            return object() if name == "sslcontext" else default
+
+    assert not can_half_close(Tls())
+    assert can_half_close(asyncio.Transport())
+    assert not can_half_close(None)

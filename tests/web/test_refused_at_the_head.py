@@ -1,0 +1,158 @@
+"""A request that may not come in by its headers is answered before its body is there (D9)."""
+
+import asyncio
+import re
+
+import pytest
+
+from tests.conftest import Sandbox
+from tests.web.control_api import ask
+from tests.web.test_connection import PAYMENT, PLAIN, connections, port_of
+from tests.web.wire import request_bytes
+
+pytestmark = pytest.mark.decision("D3", "D9")
+
+CHUNKS = b"Transfer-Encoding: chunked"
+EXPECT = b"Expect: 100-continue"
+
+
+def head(*headers: bytes, credentials: bool = False, agent: bool = True) -> bytes:
+    """The head of a request whose body has ten thousand bytes, or comes in chunks."""
+    length = [] if CHUNKS in headers else [b"Content-Length: 10000"]
+    return request_bytes(
+        "/make_payment",
+        b"",
+        *length,
+        *headers,
+        length=False,
+        credentials=credentials,
+        agent=agent,
+    )
+
+
+HEADS = {
+    "plain": head(),
+    "chunked": head(CHUNKS),
+    "expecting": head(EXPECT),
+    "expecting chunks": head(EXPECT, CHUNKS),
+    "closing": head(b"Connection: close"),
+    "kept alive": head(b"Connection: keep-alive"),
+    "with wrong credentials": head(b"Authorization: Basic bm9ib2R5Om5vdGhpbmc="),
+    "large": head().replace(b"10000", b"1000000"),
+    "of an unknown path": head().replace(b"/make_payment", b"/nobody"),
+}
+
+
+async def connected(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+
+
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    """One answer, as long as there is no other behind it."""
+    async with asyncio.timeout(10):
+        lines = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"Content-Length: (\d+)", lines)
+        assert length is not None
+        return lines + await reader.readexactly(int(length[1]))
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("begun", [b"", b"{", b"x" * 5000])
+async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
+    sandbox: Sandbox, name: str, begun: bytes
+) -> None:
+    """No `100 Continue` comes before it, and nothing that comes after it is a request."""
+    reader, writer = await connected(sandbox)
+    writer.write(HEADS[name] + (b"%x\r\n%b" % (10_000, begun) if CHUNKS in HEADS[name] else begun))
+
+    answer = await answered(reader)
+
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b'"response_code": "100"' in answer or b'"response_code":"100"' in answer
+    assert b"\r\nConnection: close\r\n" in answer
+    writer.write(PLAIN * 3)
+    writer.write_eof()
+    async with asyncio.timeout(10):
+        assert await reader.read() == b""
+    writer.close()
+    assert (await sandbox.status()).code == "027"
+
+
+async def test_what_comes_in_place_of_the_body_is_no_request(sandbox: Sandbox) -> None:
+    """A client that leaves the body out after its 401 gets no answer, rather than a wrong one."""
+    reader, writer = await connected(sandbox)
+    stranger = head(EXPECT).replace(b"10000", b"%d" % len(PLAIN))
+    writer.write(stranger)
+    await answered(reader)
+
+    writer.write(PLAIN + PLAIN)
+
+    async with asyncio.timeout(10):
+        assert await reader.read() == b""
+    writer.close()
+    assert (await sandbox.status()).code == "027"
+
+
+@pytest.mark.parametrize("size", [10**6, 50, 1])
+async def test_a_head_in_pieces_is_answered_when_it_is_whole(sandbox: Sandbox, size: int) -> None:
+    reader, writer = await connected(sandbox)
+    for at in range(0, len(HEADS["plain"]), size):
+        writer.write(HEADS["plain"][at : at + size])
+        await asyncio.sleep(0)
+
+    assert b"HTTP/1.1 401 " in await answered(reader)
+    writer.close()
+
+
+@pytest.mark.decision("D4")
+@pytest.mark.parametrize("more", [(), (CHUNKS,), (EXPECT,)])
+async def test_without_a_user_agent_it_is_403_likewise(
+    sandbox: Sandbox, more: tuple[bytes, ...]
+) -> None:
+    reader, writer = await connected(sandbox)
+    writer.write(head(*more, credentials=True, agent=False))
+
+    answer = await answered(reader)
+
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b"\r\nConnection: close\r\n" in answer
+    writer.close()
+
+
+async def test_the_journal_has_it(sandbox: Sandbox) -> None:
+    reader, writer = await connected(sandbox)
+    writer.write(HEADS["plain"])
+    await answered(reader)
+    writer.close()
+
+    (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests")).body["requests"]
+    assert (entry["code"], entry["rule"], entry["path"]) == ("100", "D3", "/make_payment")
+
+
+async def test_a_refused_request_that_is_whole_leaves_the_connection_open(
+    sandbox: Sandbox,
+) -> None:
+    reader, writer = await connected(sandbox)
+    for body in (PAYMENT, b""):
+        writer.write(request_bytes(body=body, credentials=False))
+        answer = await answered(reader)
+        assert answer.startswith(b"HTTP/1.1 401 ")
+        assert b"Connection: close" not in answer
+
+    writer.write(PLAIN)
+    assert (await answered(reader)).startswith(b"HTTP/1.1 202 ")
+    assert len(connections(sandbox)) == 1
+    writer.close()
+
+
+async def test_a_known_client_may_take_its_time_over_the_body(sandbox: Sandbox) -> None:
+    """And stays on the fast way, with its credentials in any form."""
+    reader, writer = await connected(sandbox)
+    for scheme in (b"Basic ", b"basic  "):
+        whole = PLAIN.replace(b"Basic ", scheme)
+        for at in range(0, len(whole), 40):
+            writer.write(whole[at : at + 40])
+            await asyncio.sleep(0)
+        assert (await answered(reader)).startswith(b"HTTP/1.1 202 ")
+    assert len(connections(sandbox)) == 1
+    writer.close()
