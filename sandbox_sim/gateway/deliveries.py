@@ -16,6 +16,7 @@ from typing import Final
 from sandbox_sim.domain.callback_routes import CallbackRoutes, receiver_of
 from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.held import Held
 from sandbox_sim.gateway.ports import (
     STORE_PAUSE_S,
@@ -157,7 +158,7 @@ class Deliveries:
     def _enqueue(self, job: Job, callback: Callback) -> None:
         if self._closing:
             return
-        receiver = receiver_of(self._routes.target(callback.url))
+        receiver = receiver_of(self._routes.target(callback.address))
         lane = self._lanes.setdefault(receiver, _Lane())
         lane.queue.append((job, callback))
         self._idle.clear()
@@ -197,7 +198,7 @@ class Deliveries:
     async def _deliver(self, job: Job, callback: Callback) -> None:
         """One attempt, from the wait for the answer to the record of what came."""
         await self.gate.passed(callback.network_transaction_id)
-        target = self._routes.target(callback.url)
+        target = self._routes.target(callback.address)
         headers = {**self._routes.headers_to(target), **callback.headers}
         answer = await self._sender.send(
             target, headers, callback.body.encode(), self._schedule.timeout
@@ -231,6 +232,7 @@ class Deliveries:
     def _log(self, callback: Callback) -> None:
         """Tell of what went wrong, and of a receiver that is back; the rest at debug."""
         attempt = callback.attempts[-1]
+        transaction_id = redact_text(callback.transaction_id)
         level = logging.WARNING
         if callback.state is Delivery.DELIVERED:
             level = logging.DEBUG if attempt.number == 1 else logging.INFO
@@ -244,7 +246,7 @@ class Deliveries:
         log.log(
             level,
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
-            callback.transaction_id,
+            transaction_id,
             callback.service_id,
             _way(callback),
             attempt.number,
@@ -255,9 +257,9 @@ class Deliveries:
             extra={
                 "facts": {
                     "callback_id": callback.id,
-                    "transaction_id": callback.transaction_id,
+                    "transaction_id": transaction_id,
                     "service_id": callback.service_id,
-                    "url": callback.shown_url,
+                    "url": callback.url,
                     **attempt._asdict(),
                 }
             },
@@ -266,7 +268,7 @@ class Deliveries:
 
 def _way(callback: Callback) -> str:
     """Where it was to go, and where it went in its last attempt if that is elsewhere."""
-    url, sent_to = callback.shown_url, callback.attempts[-1].sent_to
+    url, sent_to = callback.url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
 
 

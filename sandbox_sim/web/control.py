@@ -6,9 +6,11 @@ from typing import Final
 from aiohttp import web
 
 from sandbox_sim import __version__
+from sandbox_sim.domain import inbox
 from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 from sandbox_sim.gateway.records import Records, inbox_of
 from sandbox_sim.web.control_api import Guard, Routes, Wait, too_late
@@ -85,8 +87,8 @@ class Control:
                 body, request.headers.get(SIGNATURE_HEADER), self._secret_keys
             ),
         )
-        name = request.match_info["name"]
-        await self._store.run(lambda unit: unit.add_inbox_message(name, message))
+        name, kept = redact_text(request.match_info["name"]), inbox.kept(message)
+        await self._store.run(lambda unit: unit.add_inbox_message(name, kept))
         return web.json_response({"status": "received"})
 
     async def inbox_messages(self, request: web.Request) -> web.Response:
@@ -108,6 +110,6 @@ class Control:
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""
-        name = request.match_info["name"]
+        name = redact_text(request.match_info["name"])
         deleted = await self._store.run(lambda unit: unit.clear_inbox(name))
         return web.json_response({"deleted": deleted})
