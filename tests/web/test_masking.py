@@ -356,6 +356,16 @@ class TestInbox:
         assert await sandbox.inbox(MASKED) == [message]
         assert (await ask(sandbox, "DELETE", f"/_sandbox/inbox/{CARD}")).body == {"deleted": 1}
 
+    async def test_in_a_large_body_too(self, sandbox: Sandbox) -> None:
+        body = f"{'4 ' * 20_000}; {SPACED}"
+        async with sandbox.session.post(sandbox.inbox_url("orders"), data=body) as answer:
+            assert answer.status == 200
+
+        (message,) = await sandbox.inbox()
+
+        assert len(message["body"]) == len(body)
+        assert message["body"].endswith(f"; {SPACED_MASKED}")
+
 
 async def test_an_error_of_the_control_api_quotes_no_card_number(sandbox: Sandbox) -> None:
     seen = await ask(sandbox, "GET", f"/_sandbox/transactions/55/{CARD}")
