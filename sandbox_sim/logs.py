@@ -3,14 +3,22 @@
 import json
 import logging
 import sys
-from typing import Literal
+from typing import Any, Literal
+
+from sandbox_sim.domain.redaction import redact_text
 
 _CONTROL_CHARACTERS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
 }
 
 
-class TextFormatter(logging.Formatter):
+class _Formatter(logging.Formatter):
+    def formatException(self, ei: Any) -> str:  # noqa: N802 -- logging's name
+        """The traceback; what an exception quotes was not redacted before (D38)."""
+        return redact_text(super().formatException(ei))
+
+
+class TextFormatter(_Formatter):
     """One line a record, whatever was sent in; only a traceback of ours takes more."""
 
     def __init__(self) -> None:
@@ -22,7 +30,7 @@ class TextFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(_Formatter):
     """One JSON object a record; the facts of a request or an attempt are fields of their own."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -269,3 +269,14 @@ class TestSecrets:
         assert len(caplog.records) >= 4
         for secret in ("sandbox_secret", basic().split()[1], basic(secret_key="wrong").split()[1]):
             assert secret not in caplog.text
+
+
+@pytest.mark.decision("D38")
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+def test_a_traceback_quotes_no_secret(formatter: logging.Formatter) -> None:
+    error = ValueError("4111 1111 1111 1111 for http://ama:s3same@shop.test")
+    failed = logging.makeLogRecord({"msg": "a fault", "exc_info": (ValueError, error, None)})
+
+    line = formatter.format(failed)
+
+    assert "ValueError: 4111 11** **** 1111 for http://***@shop.test" in line

@@ -6,9 +6,10 @@ from typing import Final
 import click
 
 from sandbox_sim.cli.tables import printable
-from sandbox_sim.domain.callbacks import Profile, shown_address
+from sandbox_sim.domain.callbacks import Profile
 from sandbox_sim.domain.checkup import Exchange, Finding
 from sandbox_sim.domain.opinions import Opinion, Verdict
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.doctor import Receiver
 
 _COLOURS: Final = {
@@ -38,7 +39,7 @@ def introduction(receiver: Receiver, owner: str | None) -> str:
         case _:
             signed = f"signed with the secret key of {owner}"
     seconds = f"{receiver.timeout.total_seconds():g} s to answer"
-    return f"{printable(shown_address(receiver.url))}: {profiles}; {signed}; {seconds}\n"
+    return f"{printable(redact_text(receiver.url))}: {profiles}; {signed}; {seconds}\n"
 
 
 def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
@@ -103,7 +104,7 @@ def document(
     """The whole report as JSON. `signed_with`: a client key, --secret-key, or null for unsigned."""
     verdicts = [finding.opinion.verdict for finding in findings]
     return {
-        "url": shown_address(receiver.url),
+        "url": redact_text(receiver.url),
         "profiles": list(receiver.profiles),
         "signed_with": owner,
         "timeout_s": receiver.timeout.total_seconds(),

@@ -8,7 +8,6 @@ signature stay the same over retries.
 import hashlib
 import hmac
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.documents import compact
+from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.transactions import WORDING, Status, Transaction
 
@@ -26,7 +26,6 @@ SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
 # How many finished callbacks of one service are kept to look at.
 KEPT_CALLBACKS: Final = 10_000
-_USERINFO: Final = re.compile(r"(https?://)[^/?#]*@", re.IGNORECASE)
 
 
 class Profile(StrEnum):
@@ -103,16 +102,12 @@ class Attempt(NamedTuple):
     next_attempt_at: datetime | None
 
 
-def shown_address(url: str) -> str:
-    """A URL with a name and password in it masked."""
-    return _USERINFO.sub(r"\1***@", url, count=1) if "@" in url else url
-
-
 class Callback(NamedTuple):
     """One notification to one receiver; `signature` None where signing is off.
 
     note: why it does not behave as it should, where somebody wanted that.
     held: it waits for a later one of its service to overtake it.
+    target: the address to call, where `url` is masked; never shown (D38).
     """
 
     id: str
@@ -128,11 +123,12 @@ class Callback(NamedTuple):
     attempts: tuple[Attempt, ...] = ()
     note: str | None = None
     held: bool = False
+    target: str | None = None
 
     @property
-    def shown_url(self) -> str:
-        """The URL as it may be shown."""
-        return shown_address(self.url)
+    def address(self) -> str:
+        """Where it goes."""
+        return self.target or self.url
 
     def is_of(self, service_id: int | None) -> bool:
         """Whether it is of this service; None stands for every service."""
@@ -145,7 +141,13 @@ class Callback(NamedTuple):
 
     def again(self, url: str | None) -> "Callback":
         """The callback, to be sent once more, to another address if one is given."""
-        return self._replace(state=Delivery.PENDING, url=url or self.url, held=False)
+        again = self._replace(state=Delivery.PENDING, held=False)
+        return again if url is None else again.sent_to(url)
+
+    def sent_to(self, address: str) -> "Callback":
+        """The callback with this address, the secrets of it kept apart from `url`."""
+        url = redact_text(address)
+        return self._replace(url=url, target=None if url == address else address)
 
     def tried(
         self, answer: Answer, at: datetime, schedule: Schedule, sent_to: str | None = None
@@ -161,9 +163,9 @@ class Callback(NamedTuple):
             at=at,
             status_code=answer.status_code,
             duration_ms=answer.duration_ms,
-            response_body=answer.body,
-            verdict=verdict(answer),
-            sent_to=shown_address(sent_to or self.url),
+            response_body=redact_text(answer.body),
+            verdict=redact_text(verdict(answer)),
+            sent_to=redact_text(sent_to or self.url),
             next_attempt_at=at + schedule.interval if again else None,
         )
         undelivered = self.state if again else Delivery.FAILED
@@ -182,11 +184,11 @@ def shown(callback: Callback) -> dict[str, object]:
     return {
         "id": callback.id,
         "service_id": callback.service_id,
-        "transaction_id": callback.transaction_id,
+        "transaction_id": redact_text(callback.transaction_id),
         "network_transaction_id": callback.network_transaction_id,
-        "url": callback.shown_url,
+        "url": callback.url,
         "profile": callback.profile.value,
-        "body": json.loads(callback.body),
+        "body": json.loads(redact_json(callback.body)),
         "signature": callback.signature,
         "state": callback.state.value,
         "note": callback.note,
@@ -332,6 +334,7 @@ def compose(
         transaction_id=transaction.transaction_id,
         network_transaction_id=transaction.network_transaction_id,
         url=transaction.payment.callback_url,
+        target=transaction.callback_target,
         profile=profile,
         body=body,
         signature=sign(body.encode(), secret_key) if secret_key is not None else None,

@@ -1,10 +1,14 @@
-"""Test cards. Source: sandbox.6, D20. No full card number is ever kept: `masked` it first."""
+"""Card numbers: the test cards, and what a number looks like that is a card's.
 
-import re
-from collections.abc import Mapping
+Source: sandbox.6, D20, D38. No full card number is ever kept: see `domain.redaction`.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final, Literal
 
+LuhnSums = Sequence[Sequence[int]]
 Brand = Literal["VIS", "MAS"]
 
 TEST_CARDS: Final[Mapping[str, Brand]] = MappingProxyType(
@@ -15,27 +19,60 @@ TEST_CARDS: Final[Mapping[str, Brand]] = MappingProxyType(
         "5105105105105100": "MAS",
     }
 )
-_LONG_NUMBER: Final = re.compile(r"[0-9]{13,19}")
+# How many digits of a card number are shown: the issuer's, and the last ones.
+FIRST_SHOWN: Final = 6
+LAST_SHOWN: Final = 4
+_SIXTEEN: Final = range(16, 17)
+_SIXTEEN_TO_NINETEEN: Final = range(16, 20)
+# The first six digits of the numbers of each brand, both ends included, and their lengths.
+_BRANDS: Final = (
+    (400000, 499999, range(13, 20, 3)),  # Visa
+    (510000, 559999, _SIXTEEN),  # Mastercard
+    (222100, 272099, _SIXTEEN),  # Mastercard
+    (340000, 349999, range(15, 16)),  # American Express
+    (370000, 379999, range(15, 16)),  # American Express
+    (601100, 601199, _SIXTEEN_TO_NINETEEN),  # Discover
+    (622126, 622925, _SIXTEEN_TO_NINETEEN),  # Discover
+    (644000, 659999, _SIXTEEN_TO_NINETEEN),  # Discover, and Verve from 650002 to 650027
+    (506099, 506198, _SIXTEEN_TO_NINETEEN),  # Verve
+    (507865, 507964, _SIXTEEN_TO_NINETEEN),  # Verve
+)
+_FIRST_DIGITS: Final = frozenset("23456")
+SHORTEST: Final = 13
+# The bounds of the numbers that are as long as a card number; the upper one is none of them.
+SMALLEST: Final = 10**12
+TOO_LARGE: Final = 10**19
 
 
 def masked(number: str) -> str:
     """First six and last four digits; the rest, or all of a short number, as stars."""
     if len(number) < 12:
         return "*" * len(number)
-    return number[:6] + "*" * (len(number) - 10) + number[-4:]
+    hidden = len(number) - FIRST_SHOWN - LAST_SHOWN
+    return number[:FIRST_SHOWN] + "*" * hidden + number[-LAST_SHOWN:]
 
 
-def may_be_card(number: str) -> bool:
-    """Whether these digits could be a card: a first digit of card brands, and a fitting last one.
+def lengths(first_six: str) -> range:
+    """How many digits the card numbers have that begin with these six; empty if there are none."""
+    if first_six[:1] in _FIRST_DIGITS:
+        number = int(first_six)
+        for low, high, found in _BRANDS:
+            if low <= number <= high:
+                return found
+    return range(0)
 
-    The last digit is checked as ISO/IEC 7812 has it.
-    """
-    digits = [int(digit) for digit in reversed(number)]
-    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]
-    return number[0] in "23456" and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+def luhn_sums(digits: str) -> LuhnSums:
+    """Running sums of digits for `is_checked`: every second one counts doubled (ISO/IEC 7812)."""
+    plain = list(map(int, digits))
+    doubled = [2 * digit - 9 * (digit > 4) for digit in plain]
+    return tuple(
+        [0, *accumulate(doubled[k] if (k + odd) % 2 else plain[k] for k in range(len(plain)))]
+        for odd in (0, 1)
+    )
 
 
-def kept(number: str) -> str:
-    """A number of whatever kind as it may be kept: masked if it may be a card's."""
-    is_card = _LONG_NUMBER.fullmatch(number) and may_be_card(number)
-    return masked(number) if is_card else number
+def is_checked(sums: LuhnSums, begin: int, end: int) -> bool:
+    """Whether the digits from `begin` to before `end` have the right check digit."""
+    running = sums[(end - 1) % 2]
+    return (running[end] - running[begin]) % 10 == 0

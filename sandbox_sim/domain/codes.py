@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from sandbox_sim.domain.redaction import redact_text
+
 
 @dataclass(frozen=True, slots=True)
 class ResponseCode:
@@ -74,3 +76,11 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] | None = None
     warnings: tuple[str, ...] = ()
     awaited_by: str | None = None
+
+    def redacted(self) -> "Reply":
+        """The reply with its words redacted (D38); `fields` are the interface's own."""
+        return self._replace(
+            why=redact_text(self.why),
+            message=None if self.message is None else redact_text(self.message),
+            warnings=tuple(map(redact_text, self.warnings)),
+        )

@@ -1,16 +1,20 @@
 """The built-in callback receiver: what lies in an inbox. Source: delivery.1."""
 
 import hmac
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from sandbox_sim.domain.callbacks import sign
 from sandbox_sim.domain.documents import said
+from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 
 # How many deliveries one inbox keeps to look at.
 KEPT_INBOX_MESSAGES: Final = 1_000
+
+_SIGNATURE: Final = re.compile("[0-9a-fA-F]{64}")
 
 Signature = Literal["valid", "invalid", "missing"]
 
@@ -24,6 +28,22 @@ class InboxMessage(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     body: str
     signature: Signature
+
+
+def kept(message: InboxMessage) -> InboxMessage:
+    """The delivery as it may be kept and shown: its secrets are masked (D38)."""
+    headers = tuple((redact_text(name), _value(name, value)) for name, value in message.headers)
+    return message._replace(
+        method=redact_text(message.method), headers=headers, body=redact_json(message.body)
+    )
+
+
+def _value(name: str, value: str) -> str:
+    """A header's value; the password of a `callback_url` comes in Authorization."""
+    if name == "authorization" and value[:6].lower() == "basic ":
+        return "Basic ***"
+    # A signature is made of the body with a secret key, whatever digits it has.
+    return value if _SIGNATURE.fullmatch(value) else redact_text(value)
 
 
 SHOWN_FIELDS: Final = ("id", "at", "method", "headers", "body", "json", "signature")

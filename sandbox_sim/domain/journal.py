@@ -1,26 +1,30 @@
 """The journal: each request to the gateway, its answer, the rule that chose it, and why.
 
-No card number is shown, or written down.
+An entry has no card number and no password: they are masked before it is kept (D38).
 """
 
 import re
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain.cards import masked, may_be_card
 from sandbox_sim.domain.documents import said
+from sandbox_sim.domain.redaction import (
+    mask_long_numbers,
+    redact_body,
+    redact_document,
+    redact_json,
+    redact_text,
+)
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.domain.vocabulary import PaymentOption
 
 # How many requests of one service are kept, and how much of each.
 KEPT_REQUESTS: Final = 10_000
 KEPT_REQUEST_BYTES: Final = 16_384
 # Stands for the service of requests that name none; the ids of services begin at 1.
 NO_SERVICE: Final = 0
-_LONG_NUMBER: Final = re.compile(r"(?<![0-9])[0-9]{13,19}(?![0-9])")
-# To see that there is none, which is so of most bodies, takes a twentieth of a search for one.
-_AS_ZEROS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))
-_LONG: Final = b"0" * 13
+_CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
+_MAY_NAME_A_CARD: Final = re.compile(rb"CR[DM]|\\u")
 
 
 class Entry(NamedTuple):
@@ -28,7 +32,7 @@ class Entry(NamedTuple):
 
     id: the `X-Sandbox-Request-Id` of the answer.
     service_id, operation, transaction_id: as far as the body could be read.
-    request: the body as it came, at most 16 KiB; shown and written down as `request_text` only.
+    request: the body as it came, but for secrets (see `redacted`), at most 16 KiB.
     answer: the body of the answer.
     duration_ms: from the request's head to its answer, in real time.
     """
@@ -53,26 +57,36 @@ class Entry(NamedTuple):
 SHOWN_FIELDS: Final = Entry._fields
 
 
-def request_text(entry: Entry) -> str:
-    """The body of the request as it may be shown and written down: card numbers are masked.
+def redacted(entry: Entry, raw: bytes) -> Entry:
+    """The entry as it may be kept and shown (D38); `why` and `warnings` are so already.
 
-    Of a card payment every long number is; elsewhere what a card could have, for a
-    `transaction_id` may be a long number too.
+    raw: the whole body of the request.
     """
-    text = entry.request.decode("utf-8", "replace")
-    if _LONG not in entry.request.translate(_AS_ZEROS):
-        return text
-    every = entry.operation == Operation.CARD.value
+    redact = _redact_card_request if _MAY_NAME_A_CARD.search(raw) else redact_document
+    return entry._replace(
+        transaction_id=entry.transaction_id and redact_text(entry.transaction_id),
+        method=redact_text(entry.method),
+        path=redact_text(entry.path),
+        request=redact_body(raw, KEPT_REQUEST_BYTES, redact),
+        answer=redact_json(entry.answer.decode("utf-8", "replace")).encode(),
+    )
 
-    def shown_as(found: re.Match[str]) -> str:
-        return masked(found[0]) if every or may_be_card(found[0]) else found[0]
 
-    return _LONG_NUMBER.sub(shown_as, text)
+def _redact_card_request(document: Any) -> Any:
+    """Where a card pays or is paid, `customer_number` is its number, with a typing error too."""
+    found = redact_document(document)
+    if isinstance(document, dict) and document.get("payment_option") in _CARD_OPTIONS:
+        number = document.get("customer_number")
+        masked = mask_long_numbers(str(number))
+        if masked != str(number):
+            found["customer_number"] = masked
+    return found
 
 
 def shown(entry: Entry) -> dict[str, object]:
     """An entry as the control API shows it; bodies that are JSON as what they say."""
-    request, answer = request_text(entry), entry.answer.decode("utf-8", "replace")
+    request = entry.request.decode("utf-8", "replace")
+    answer = entry.answer.decode("utf-8", "replace")
     return {
         **entry._asdict(),
         "at": iso(entry.at),

@@ -1,9 +1,10 @@
 """A payment as it is asked for: one shape for the six payment operations."""
 
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sandbox_sim.domain import cards
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.vocabulary import HOSTED_CARD, Operation, PaymentOption
 
 
@@ -42,9 +43,25 @@ class Payment(NamedTuple):
         return self._replace(party=cards.masked(number))
 
     def kept(self) -> "Payment":
-        """The payment as it may be kept and shown: a card number is masked."""
+        """The payment as it may be kept and shown: what is secret in it is masked (D38).
+
+        The amount and `service_id` are numbers by their meaning, and `transaction_id` is a key.
+        """
         is_card = self.operation is Operation.CARD or self.payment_mode == PaymentOption.CARD
-        return self.paid_by_card(self.party) if is_card else self
+        payment = self.paid_by_card(self.party) if is_card else self
+        together = _BETWEEN.join((payment.reference, payment.party, payment.currency_code))
+        together = _BETWEEN.join((together, payment.callback_url, payment.landing_page))
+        if redact_text(together) == together:
+            return payment
+        return payment._replace(
+            reference=redact_text(payment.reference),
+            party=redact_text(payment.party),
+            currency_code=redact_text(payment.currency_code),
+            callback_url=redact_text(payment.callback_url),
+            landing_page=redact_text(payment.landing_page),
+        )
 
 
+# No number, and no address, goes on after it.
+_BETWEEN: Final = " | "
 _MOBILE = frozenset({Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME})

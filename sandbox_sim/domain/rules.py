@@ -9,7 +9,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain import cards, msisdn
+from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.vocabulary import Operation
 
@@ -67,7 +68,7 @@ class Match(NamedTuple):
         if self.customer_number is None:
             return True
         wanted = msisdn.international(self.customer_number)
-        return any(wanted in {msisdn.international(each), cards.kept(each)} for each in parties)
+        return any(wanted in {msisdn.international(each), redact_text(each)} for each in parties)
 
     def _admits_amount(self, amount: Decimal | None) -> bool:
         if self.amount_from is None and self.amount_to is None:
@@ -92,10 +93,10 @@ def match_of(document: Mapping[str, Any]) -> Match:
     plain = {name: value for name, value in document.items() if name != "amount"}
     amount = document.get("amount")
     bounds = amount if isinstance(amount, Mapping) else {"min": amount, "max": amount}
-    operation, number = plain.pop("operation", None), plain.pop("customer_number", None)
+    operation = plain.pop("operation", None)
+    plain |= {name: redact_text(plain[name]) for name in ("customer_number", "nw") if name in plain}
     return Match(
         **plain,
-        customer_number=None if number is None else cards.kept(number),
         operation=None if operation is None else Operation(operation),
         amount_from=_exact(bounds.get("min")),
         amount_to=_exact(bounds.get("max")),
@@ -137,7 +138,7 @@ def shown(rule: Rule) -> dict[str, Any]:
     """A rule as the control API shows it."""
     return {
         "id": rule.id,
-        "match": rule.match.shown(),
+        "match": redact_document(rule.match.shown()),
         **rule.effect,
         "times": rule.times,
         "seen": rule.seen,

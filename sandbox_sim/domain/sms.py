@@ -7,7 +7,7 @@ digit 9).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.encoding import Size
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.outcomes import Outcome
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.timestamps import iso
 
 MAX_RECIPIENTS: Final = 1000
@@ -66,6 +67,12 @@ class SmsRequest:
     msg_body: str
     sender_id: str
     bulk: bool
+
+    def kept(self) -> "SmsRequest":
+        """The send as it may be kept and shown (D38), once it has been measured."""
+        return replace(
+            self, msg_body=redact_text(self.msg_body), sender_id=redact_text(self.sender_id)
+        )
 
 
 class Message(NamedTuple):

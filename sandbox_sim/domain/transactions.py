@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.timestamps import iso
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Transaction(NamedTuple):
     decided_at: when it left 002; None before.
     override: what a user has made of it, where there was an override for it.
     by_hand: it does not end by itself, because a person is to decide it, or it was told not to.
+    callback_target, landing_target: the addresses as they came, where the payment has them masked;
+    never shown. The first is there until the callback takes it over.
     """
 
     payment: Payment
@@ -85,6 +88,39 @@ class Transaction(NamedTuple):
     decided_at: datetime | None = None
     override: "Override | None" = None
     by_hand: bool = False
+    callback_target: str | None = None
+    landing_target: str | None = None
+
+    @classmethod
+    def begun(
+        cls,
+        payment: Payment,
+        network_transaction_id: str,
+        client_key: str,
+        at: datetime,
+        override: "Override | None" = None,
+    ) -> "Transaction":
+        """The transaction of a payment as it was asked for: here its secrets are masked (D38)."""
+        kept = payment.kept()
+        return cls(
+            kept,
+            network_transaction_id,
+            client_key,
+            at,
+            override=override,
+            callback_target=_target(payment.callback_url, kept.callback_url),
+            landing_target=_target(payment.landing_page, kept.landing_page),
+        )
+
+    @property
+    def callback_address(self) -> str:
+        """Where its callback goes."""
+        return self.callback_target or self.payment.callback_url
+
+    @property
+    def landing_address(self) -> str:
+        """Where the browser goes after the card page."""
+        return self.landing_target or self.payment.landing_page
 
     @property
     def service_id(self) -> int:
@@ -132,6 +168,10 @@ class Transaction(NamedTuple):
         return self._replace(status=to, decided_at=at)
 
 
+def _target(address: str, kept: str) -> str | None:
+    return None if address == kept else address
+
+
 SHOWN_FIELDS: Final = (
     *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
     *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
@@ -145,7 +185,7 @@ def shown(transaction: Transaction) -> dict[str, object]:
     return {
         "network_transaction_id": transaction.network_transaction_id,
         "service_id": payment.service_id,
-        "transaction_id": payment.transaction_id,
+        "transaction_id": redact_text(payment.transaction_id),
         "operation": payment.operation.value,
         "amount": format(payment.amount, "f"),
         "currency_code": payment.currency_code,

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from sandbox_sim.domain.callback_routes import CallbackRoutes, receiver_of
 from sandbox_sim.domain.callbacks import Answer, Callback, Delivery, Schedule, Trouble
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.delivery_queue import IN_ALL, DeliveryQueue, QueuedCallback, Standing
 from sandbox_sim.gateway.held import Held
 from sandbox_sim.gateway.log_throttle import LogThrottle
@@ -189,7 +190,7 @@ class Deliveries:
 
     def _enqueue(self, job: Job, callback: Callback) -> None:
         if not self._closing:
-            self._queue.add(receiver_of(self._routes.target(callback.url)), job, callback)
+            self._queue.add(receiver_of(self._routes.target(callback.address)), job, callback)
             self._start_senders()
 
     def _start_senders(self) -> None:
@@ -257,7 +258,7 @@ class Deliveries:
         """One attempt, from the wait for the answer of its request to the record of what came."""
         job, callback, receiver = queued.job, queued.callback, queued.receiver
         await self.gate.passed(callback.network_transaction_id)
-        target = self._routes.target(callback.url)
+        target = self._routes.target(callback.address)
         answer = await self._attempt(callback, target)
         if answer is None:
             if count := self._logged_cut_offs.due():
@@ -338,10 +339,11 @@ class Deliveries:
             following = f"; next attempt in {self._schedule.interval.total_seconds():g} s"
         elif callback.state is Delivery.FAILED:
             following = "; that was the last attempt"
+        transaction_id = redact_text(callback.transaction_id)
         log.log(
             level,
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
-            callback.transaction_id,
+            transaction_id,
             callback.service_id,
             _way(callback),
             attempt.number,
@@ -352,9 +354,9 @@ class Deliveries:
             extra={
                 "facts": {
                     "callback_id": callback.id,
-                    "transaction_id": callback.transaction_id,
+                    "transaction_id": transaction_id,
                     "service_id": callback.service_id,
-                    "url": callback.shown_url,
+                    "url": callback.url,
                     **attempt._asdict(),
                 }
             },
@@ -363,7 +365,7 @@ class Deliveries:
 
 def _way(callback: Callback) -> str:
     """Where it was to go, and where it went in its last attempt if that is elsewhere."""
-    url, sent_to = callback.shown_url, callback.attempts[-1].sent_to
+    url, sent_to = callback.url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
 
 

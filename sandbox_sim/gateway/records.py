@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain import callbacks, inbox, journal, sms, transactions
 from sandbox_sim.domain.listing import Listing, matches
+from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.gateway.journal import Journal
 from sandbox_sim.gateway.ports import Store, Unit
 from sandbox_sim.gateway.watch import Watch
@@ -60,6 +61,7 @@ REQUESTS: Final = Kind(
 
 def inbox_of(name: str) -> Kind:
     """What lies in an inbox."""
+    name = redact_text(name)  # as it was kept
     return Kind(
         lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
         inbox.shown,
@@ -86,16 +88,22 @@ class Records:
     async def find(
         self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None = None
     ) -> Found:
-        """The newest records that match, at most `limit` of them."""
+        """The newest records that match, at most `limit` of them.
+
+        What is masked in records is found by what it was, and by what is shown of it.
+        """
+        named = _named(match)
+        match = redact_document(match)
         await self._journal.save()
         found: list[Shown] = []
         listing = Listing(_service_of(match), after, _AT_ONCE)
         while True:
             some = await self._stretch(kind, listing)
-            for record in map(kind.shown, some):
+            for each in some:
+                record = kind.shown(each)
                 if len(found) == limit:
                     return Found(found, str(found[-1][kind.name]) if found else None)
-                if matches(record, match):
+                if matches(record, match) and (not named or each.transaction_id in named):
                     found.append(record)
             if len(some) < _AT_ONCE:
                 return Found(found, None)
@@ -130,6 +138,16 @@ class Records:
             return await kind.listed(unit, listing)
 
         return await self._store.run(work)
+
+
+def _named(match: Mapping[str, object]) -> tuple[str, ...]:
+    """The `transaction_id` of a search as it is kept and masked; empty unless it is masked.
+
+    Without it a search for one would find others that look the same once they are masked.
+    """
+    named = match.get("transaction_id")
+    masked = redact_text(named) if isinstance(named, str) else named
+    return () if named == masked else (str(named), str(masked))
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:

@@ -105,7 +105,7 @@ class Seeding:
             return False
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
-        transaction = Transaction(payment.kept(), network_id, client_key, at)
+        transaction = Transaction.begun(payment, network_id, client_key, at)
         if outcome.code == "015":
             await unit.add_transaction(transaction.moved(Status.FAILED, at))
             return True
@@ -128,7 +128,9 @@ class Seeding:
             return False
         number = msisdn.international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
-        message = sms.acknowledged(request, number, size, at, processing_id=subject, batch_id=None)
+        message = sms.acknowledged(
+            request.kept(), number, size, at, processing_id=subject, batch_id=None
+        )
         await unit.add_messages([message])
         job = Job(at + self._transition, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:

@@ -54,7 +54,8 @@ class Settlement:
     ) -> Transaction:
         """Decide a transaction; with `notify` its callback falls due at once, after the status."""
         decided = transaction.moved(to, now)
-        await unit.save_transaction(decided)
+        # The callback takes the secret part of its address over.
+        await unit.save_transaction(decided._replace(callback_target=None))
         await self._accounts.move(unit, decided)
         if notify:
             await self._promise_callback(unit, decided, now)
@@ -84,7 +85,7 @@ class Settlement:
 
     def _callback(self, transaction: Transaction, now: datetime) -> Callback:
         client = self._clients.get(transaction.client_key)
-        url = transaction.payment.callback_url
+        url = transaction.callback_address
         default = self._notices.profile
         if client is not None and client.callback_profile is not None:
             default = Profile(client.callback_profile)

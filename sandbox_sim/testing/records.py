@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
-from sandbox_sim.domain import callbacks, journal, sms, transactions
+from sandbox_sim.domain import callbacks, sms, transactions
 from sandbox_sim.domain.callbacks import Attempt
 from sandbox_sim.domain.documents import said
 from sandbox_sim.domain.inbox import InboxMessage
@@ -219,7 +219,9 @@ class Request:
     @classmethod
     def of(cls, found: Entry) -> Self:
         """The record of an entry of the journal."""
-        request, answer = journal.request_text(found), found.answer.decode("utf-8", "replace")
+        request, answer = (
+            body.decode("utf-8", "replace") for body in (found.request, found.answer)
+        )
         return cls(
             id=found.id,
             at=found.at,

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from sandbox_sim.domain.redaction import redact_text
+
 _LONGEST: Final = 60
 
 
@@ -19,7 +21,7 @@ def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterat
 
 
 def _line(value: object) -> str:
-    return "-" if value is None else " ".join(str(value).split())
+    return "-" if value is None else redact_text(" ".join(str(value).split()))
 
 
 def _short(text: str) -> str:

@@ -10,6 +10,7 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
+from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.control_api import BadInput, Face, error as control_error
@@ -78,7 +79,7 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
     except Exception as fault:
         if is_goodbye(fault, request):
             raise
-        log.exception("%s %s failed", request.method, request.path)
+        log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
         if request.writer.output_size > 0:
             raise ConnectionError("an answer was begun already") from None
         return control_error(500, "internal_error", "A fault of the server; its log says which")

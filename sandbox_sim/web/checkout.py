@@ -71,7 +71,7 @@ class CheckoutFace:
         if page is None:
             return _not_found()
         if page.problem is None and choice is Choice.PAY and _paid(page):
-            address = page.transaction.payment.landing_page
+            address = page.transaction.landing_address
             return web.Response(status=303, headers={hdrs.LOCATION: _location(address)})
         return _html(page)
 
@@ -98,7 +98,7 @@ def _html(page: Page) -> web.Response:
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
     if status is not Status.PENDING:
-        link = escape(payment.landing_page, quote=True)
+        link = escape(page.transaction.landing_address, quote=True)
         content = f'<dl>{rows}</dl><p><a href="{link}" rel="noreferrer">Back to the shop</a></p>'
         return _answer(WORDING[status].description, content)
     problem = f'<p role="alert">{escape(page.problem)}</p>' if page.problem else ""

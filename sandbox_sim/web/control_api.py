@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sandbox_sim.domain.hosts import Host, host_of, is_loopback, name_of, origin_of
 from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.redaction import redact_text
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
@@ -138,7 +139,8 @@ class Guard:
 
 def error(status: int, code: str, message: str) -> web.Response:
     """An error of the control API, in its own shape."""
-    return web.json_response({"error": {"code": code, "message": message}}, status=status)
+    answer = {"error": {"code": code, "message": redact_text(message)}}
+    return web.json_response(answer, status=status)
 
 
 class BadInput(Exception):

@@ -9,7 +9,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.domain.faults import Fault
-from sandbox_sim.domain.journal import KEPT_REQUEST_BYTES, Entry
+from sandbox_sim.domain.journal import KEPT_REQUEST_BYTES, Entry, redacted
+from sandbox_sim.domain.redaction import is_plain, redact_text
 from sandbox_sim.gateway.deliveries import AnswerGate
 from sandbox_sim.gateway.faults import Faults
 from sandbox_sim.gateway.journal import Journal
@@ -83,8 +84,8 @@ class Frontdoor:
             raise
         except Exception as error:
             reply = _failure(request, call, error)
-        if fault is not None:
-            reply = fault.told_by(reply)
+        plain = self._is_plain(request, call)
+        reply = _in_words(reply, fault, plain=plain)
         request_id = self._ids.request_id()
         # After an answer that does not wait for its body (D9), a client may leave the body out, and
         # what comes next would be taken for it: such an answer is the last of its connection.
@@ -98,7 +99,7 @@ class Frontdoor:
             if fault is not None:
                 answer = await self._losses.befall(answer, fault)
             duration_ms = (self._clock.monotonic() - began) * 1000
-            entry = _entry(request_id, at, request, call, reply, answer, duration_ms)
+            entry = _entry(request_id, at, request, call, reply, answer, duration_ms, plain=plain)
             self._journal.note(entry)
             await answer.prepare(request)
         finally:
@@ -106,6 +107,11 @@ class Frontdoor:
                 self._gate.release(reply.awaited_by)
         explain(entry)
         return answer
+
+    def _is_plain(self, request: Incoming, call: Call | None) -> bool:
+        """Whether certainly no part of a request has to be masked before it is kept (D38)."""
+        known = request.path in self.paths and request.method == hdrs.METH_POST
+        return known and (call is None or is_plain(call.raw))
 
     def _path(self, request: Incoming) -> Path:
         path = self.paths.get(request.path)
@@ -126,6 +132,13 @@ class Frontdoor:
         return fault
 
 
+def _in_words(reply: Reply, fault: Fault | None, *, plain: bool) -> Reply:
+    """The reply with what the fault has to say; redacted unless the request is plain."""
+    if fault is not None:
+        reply = fault.told_by(reply)
+    return reply if plain else reply.redacted()
+
+
 def _entry(
     request_id: str,
     at: datetime,
@@ -134,6 +147,8 @@ def _entry(
     reply: Reply,
     answer: Answer,
     duration_ms: float,
+    *,
+    plain: bool,
 ) -> Entry:
     """What the journal keeps of a request; without a call nothing of its body was read."""
     service_id, operation, transaction_id, raw = (
@@ -141,7 +156,7 @@ def _entry(
         if call is None
         else (call.service_id, call.operation, call.transaction_id, call.raw)
     )
-    return Entry(
+    entry = Entry(
         request_id,
         at,
         service_id,
@@ -158,6 +173,7 @@ def _entry(
         answer.body,
         duration_ms,
     )
+    return entry if plain else redacted(entry, raw)
 
 
 def _failure(request: Incoming, call: Call | None, error: Exception) -> Reply:
@@ -185,7 +201,7 @@ def _failure(request: Incoming, call: Call | None, error: Exception) -> Reply:
         case StoreError():
             return Reply("500", "errors", f"the state could not be read or saved: {error}")
         case _:
-            log.error("%s %s failed", request.method, request.path, exc_info=error)
+            log.error("%s failed", redact_text(f"{request.method} {request.path}"), exc_info=error)
             return Reply("500", "errors", "a fault of the server; the traceback stands above")
 
 

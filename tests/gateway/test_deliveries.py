@@ -184,7 +184,7 @@ class TestTheLog:
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
-        await works.notify(callback(url="http://ama:s3same@shop.test/callback"))
+        await works.notify(callback().sent_to("http://ama:s3same@shop.test/callback"))
 
         await works.jobs.settle()
 

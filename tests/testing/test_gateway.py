@@ -305,3 +305,21 @@ def test_what_keeps_an_application_from_being_heard_is_told_too(gateway: Sandbox
     assert "amount" in gateway.requests.expect_one(response_code="400").why
     gateway.reset()
     gateway.requests.expect_none()
+
+
+@pytest.mark.decision("D38")
+def test_what_is_masked_in_records_is_found_by_what_it_was(
+    sandbox_gateway: SandboxGateway,
+) -> None:
+    card, masked = "4111111111111111", "411111******1111"
+    url = sandbox_gateway.inbox_url().replace("//", "//ama:s3same@")
+    sandbox_gateway.override(status="000")
+    collected(sandbox_gateway, transaction_id=card, customer_number=card, callback_url=url)
+
+    callback = sandbox_gateway.wait_callback(transaction_id=card, customer_number=card, url=url)
+
+    assert (callback.customer_number, callback.url) == (masked, url.replace("ama:s3same", "***"))
+    assert callback.body["trans_ref"] == card
+    request = sandbox_gateway.requests.expect_one(transaction_id=card, body={"nw": "MTN"})
+    assert (request.transaction_id, request.body["customer_number"]) == (masked, masked)
+    assert card not in str(sandbox_gateway.transactions.table())

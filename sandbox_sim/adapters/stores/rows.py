@@ -15,7 +15,7 @@ from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.clock import ClockState
 from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.journal import NO_SERVICE, Entry, request_text
+from sandbox_sim.domain.journal import NO_SERVICE, Entry
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.overrides import override_of
 from sandbox_sim.domain.payments import Payment
@@ -75,13 +75,16 @@ def from_transaction(transaction: Transaction) -> Row:
         _maybe_micros(transaction.decided_at),
         None if override is None else json.dumps(override.shown()),
         int(transaction.by_hand),
+        transaction.callback_target,
+        transaction.landing_target,
     )
 
 
 def to_transaction(row: Row) -> Transaction:
     """From the columns of `TRANSACTION`."""
     operation, service_id, transaction_id, reference, amount, *more = row
-    *texts, network_id, client_key, initiated_at, status, decided_at, override, by_hand = more
+    *texts, network_id, client_key, initiated_at, status, decided_at, override = more[:-3]
+    by_hand, *targets = more[-3:]
     payment = Payment(
         Operation(operation), service_id, transaction_id, reference, Decimal(amount), *texts
     )
@@ -94,6 +97,7 @@ def to_transaction(row: Row) -> Transaction:
         _maybe_moment(decided_at),
         None if override is None else override_of(json.loads(override)),
         bool(by_hand),
+        *targets,
     )
 
 
@@ -111,7 +115,7 @@ def to_checkout(row: Row) -> Checkout:
 
 def from_callback(callback: Callback) -> Row:
     """In the order of `CALLBACK`; the attempts are JSON, their times counted from `created_at`."""
-    *texts, profile, body, signature, created_at, state, attempts, note, held = callback
+    *texts, profile, body, signature, created_at, state, attempts, note, held, target = callback
     return (
         *texts,
         profile.value,
@@ -122,15 +126,16 @@ def from_callback(callback: Callback) -> Row:
         json.dumps([_from_attempt(attempt, created_at) for attempt in attempts]),
         note,
         int(held),
+        target,
     )
 
 
 def to_callback(row: Row) -> Callback:
     """From the columns of `CALLBACK`."""
-    *texts, profile, body, signature, created_at, state, attempts, note, held = row
+    *texts, profile, body, signature, created_at, state, attempts, note, held, target = row
     begun = moment(created_at)
     tried = tuple(_to_attempt(document, begun) for document in json.loads(attempts))
-    standing = begun, Delivery(state), tried, note, bool(held)
+    standing = begun, Delivery(state), tried, note, bool(held), target
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 
@@ -191,7 +196,8 @@ def from_entry(entry: Entry) -> Row:
     return (
         *(entry.id, micros(entry.at), entry.service_id or NO_SERVICE),
         *(entry.operation, transaction_id),
-        *(_clean(entry.method), _clean(entry.path), _clean(request_text(entry))),
+        *(_clean(entry.method), _clean(entry.path)),
+        _clean(entry.request.decode("utf-8", "replace")),
         *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
         *(warnings, entry.answer.decode(), entry.duration_ms),
     )

@@ -191,6 +191,12 @@ CREATE TABLE clock (
 );
 INSERT INTO clock VALUES (NULL, NULL);
 """,
+    # Addresses as they came, where the column with their name has them masked.
+    """
+ALTER TABLE transactions ADD COLUMN callback_target TEXT;
+ALTER TABLE transactions ADD COLUMN landing_target TEXT;
+ALTER TABLE callbacks ADD COLUMN target TEXT;
+""",
 )
 
 

@@ -29,8 +29,8 @@ from sandbox_sim.gateway.ports import Clock, JobLost
 
 _ADD_TRANSACTION = insert("transactions", rows.TRANSACTION)
 _SAVE_TRANSACTION = (
-    "UPDATE transactions SET party = ?, status = ?, decided_at = ?, by_hand = ? "
-    "WHERE network_transaction_id = ?"
+    "UPDATE transactions SET party = ?, status = ?, decided_at = ?, by_hand = ?, "
+    "callback_target = ? WHERE network_transaction_id = ?"
 )
 _TRANSACTION = select(
     rows.TRANSACTION,
@@ -129,6 +129,7 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
             transaction.status.value,
             None if transaction.decided_at is None else micros(transaction.decided_at),
             int(transaction.by_hand),
+            transaction.callback_target,
             transaction.network_transaction_id,
         )
 

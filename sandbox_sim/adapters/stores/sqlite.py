@@ -40,7 +40,8 @@ _PRAGMAS: Final = (
     "PRAGMA wal_autocheckpoint = 8000",
     # 8 MiB; the system keeps the other pages of the file.
     "PRAGMA cache_size = -8192",
-    # Some builds write zeros over what is deleted; no secret is written down that this would hide.
+    # Some builds write zeros over what is deleted. That takes time and hides little: the addresses
+    # that are kept with a password (D38) stood in the file for as long as their callbacks did.
     "PRAGMA secure_delete = OFF",
 )
 # So many changes of rows are copied from the log to the file at once, behind the answers that have

@@ -62,6 +62,27 @@ class TestUnits:
         assert await store.run(everything) == WRITTEN
 
 
+@pytest.mark.decision("D38")
+async def test_an_address_that_is_kept_apart_is_read_back(store: Store) -> None:
+    kept = callback(url="http://***@shop.test/", target="http://ama:s3same@shop.test/")
+    paid = transaction(
+        callback_target="http://ama:s3same@shop.test/", landing_target="http://a:b@shop.test/"
+    )
+
+    async def work(unit: Unit) -> None:
+        await unit.add_transaction(paid)
+        await unit.save_callback(kept)
+
+    await store.run(work)
+    assert await store.run(lambda unit: unit.callback(SERVICE, "C1")) == kept
+    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == paid
+
+    # Its callback took the address over.
+    called = paid._replace(callback_target=None)
+    await store.run(lambda unit: unit.save_transaction(called))
+    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == called
+
+
 async def everything(unit: Unit) -> list[Any]:
     """One of each record, by the key that it was saved under."""
     return [

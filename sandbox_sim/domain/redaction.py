@@ -1,0 +1,210 @@
+"""Redaction: card numbers and the passwords of addresses, masked before anything is kept or shown.
+
+Source: D38. A card number has the first digits and the length of a brand (`domain.cards`) and a
+right check digit. It is found in any digits of Unicode, with blanks or dashes between them, and
+behind the escapes of JSON and of addresses. Its first six and last four digits stay readable.
+
+Almost no text has anything to mask, so each function first looks for what every secret has. That
+takes well under a microsecond for a request of the usual size.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from sandbox_sim.domain import cards
+from sandbox_sim.domain.documents import compact
+
+# What may stand between two digits of a number: blanks, control characters, dashes, characters
+# without width, and `+`, which is a blank in the query of an address.
+_GAP: Final = (
+    r"[\s\x00-\x1f\x7f+\-\u00ad\u058a\u05be\u1806\u200b-\u200f\u2010-\u2015\u2060\u2212"
+    r"\u2e3a\u2e3b\u301c\ufe31\ufe58\ufe63\ufeff\uff0d]{0,8}"
+)
+_LONG_NUMBER: Final = re.compile(rf"\d(?:{_GAP}\d){{{cards.SHORTEST - 1},}}")
+_NUMBER_AT_THE_END: Final = re.compile(rf"(?:\d{_GAP})+\Z")
+# Name and password of an address. They end at the last @ before the path.
+_USERINFO: Final = re.compile(r"(?<=://)[^/?#\s]*@")
+_EXPONENT: Final = re.compile(r"\.[0-9]+[eE]")
+_ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+# Digits become zeros and the rest becomes letters. What may stand between digits is left out: the
+# escapes of JSON too, and the point of a number such as 4.111111111111111e15.
+_ZEROS: Final = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
+_LEFT_OUT: Final = bytes(range(33)) + b"\x7f+-.\\bfnrt"
+_LONG: Final = b"0" * cards.SHORTEST
+# What is cut to `kept` bytes is redacted with so many more, so that no number is cut in two.
+_MARGIN: Final = 2048
+
+
+Redact = Callable[[Any], Any]
+
+
+def is_plain(raw: bytes) -> bool:
+    """Whether a text certainly holds nothing to mask; False where it has to be looked at."""
+    return (
+        raw.isascii()
+        and b"@" not in raw
+        and b"%" not in raw
+        and (b"\\" not in raw or b"\\u" not in raw)
+        and _LONG not in raw.translate(_ZEROS, _LEFT_OUT)
+    )
+
+
+def redact_text(text: str) -> str:
+    """The text with card numbers and the passwords of addresses masked, else as it is.
+
+    A secret that only shows once percent-escapes are decoded has them all decoded in the result.
+    """
+    return text if text.isascii() and is_plain(text.encode()) else _redact(text)
+
+
+def redact_document(document: Any) -> Any:
+    """What JSON says, with the names, strings and numbers in it redacted; a number as a string."""
+    if isinstance(document, str):
+        return redact_text(document)
+    if isinstance(document, dict):
+        return {redact_text(name): redact_document(each) for name, each in document.items()}
+    if isinstance(document, list):
+        return [redact_document(each) for each in document]
+    if isinstance(document, int | float) and not isinstance(document, bool):
+        return _redact_number(document)
+    return document
+
+
+def redact_json(text: str) -> str:
+    """JSON with its values redacted, written anew where something is masked; or any other text."""
+    return text if text.isascii() and is_plain(text.encode()) else _redact_json(text)
+
+
+def redact_body(raw: bytes, kept: int, redact: Redact = redact_document) -> bytes:
+    """The first `kept` bytes of a body, redacted as by `redact_json`.
+
+    redact: how the document is redacted, where the body is JSON and not longer than `kept`.
+    """
+    if is_plain(raw):
+        return raw[:kept]
+    if len(raw) <= kept:
+        text = _redact_json(raw.decode("utf-8", "replace"), redact)
+        return text.encode("utf-8", "replace")[:kept]
+    beginning = raw[: kept + _MARGIN].decode("utf-8", "replace")
+    text = _redact_escaped(beginning)
+    if text != beginning:
+        # It may have become shorter, and then the margin would be kept with half a number in it.
+        text = _NUMBER_AT_THE_END.sub("", text)
+    return text.encode("utf-8", "replace")[:kept]
+
+
+def mask_long_numbers(text: str) -> str:
+    """Text that is a card number by its meaning: every long number masked, whatever its digits."""
+    return _LONG_NUMBER.sub(lambda found: _hide(found[0], _whole), text)
+
+
+def _redact_json(text: str, redact: Redact = redact_document) -> str:
+    if redact is redact_document and _is_as_written(text) and _redact(text) == text:
+        return text
+    repeated: list[str] = []
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            repeated.extend(found)
+        return found
+
+    try:
+        document = json.loads(text, object_pairs_hook=object_of)
+        redacted = redact(document)
+    except (ValueError, RecursionError):
+        return _redact_escaped(text)
+    # Of several fields of one name the document has the last, and the text has all of them.
+    if repeated or redacted != document or _redact(text) != text:
+        return compact(redacted).encode("utf-8", "replace").decode()
+    return text
+
+
+def _is_as_written(text: str) -> bool:
+    """Whether the values of a JSON text are what stands there: no escapes, and no exponents."""
+    return "\\" not in text and _EXPONENT.search(text) is None
+
+
+def _redact(text: str) -> str:
+    text = _redact_decoded(text)
+    if "%" in text:
+        decoded = unquote(text)
+        redacted = _redact_decoded(decoded)
+        if redacted != decoded:
+            return redacted
+    return text
+
+
+def _redact_decoded(text: str) -> str:
+    if "@" in text:
+        text = _USERINFO.sub("***@", text)
+    return _LONG_NUMBER.sub(lambda found: _hide(found[0], _cards), text)
+
+
+def _redact_escaped(text: str) -> str:
+    """Text that may be broken JSON: with its escapes decoded where they hide a secret."""
+    text = _redact(text)
+    if "\\" not in text:
+        return text
+    decoded = _ESCAPE.sub(_unescaped, text)
+    decoded = decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    redacted = _redact(decoded)
+    return text if redacted == decoded else redacted
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code, letter = found.groups()
+    return chr(int(code, 16)) if code else _ESCAPED.get(letter, letter)
+
+
+def _redact_number(number: float) -> float | str:
+    if not cards.SMALLEST <= abs(number) < cards.TOO_LARGE:
+        return number
+    for text in (str(number), str(int(number))):
+        redacted = redact_text(text)
+        if redacted != text:
+            return redacted
+    return number
+
+
+def _hide(text: str, hidden_of: Callable[[str, Sequence[int]], set[int]]) -> str:
+    """A run of digits with the ones masked that are to be hidden.
+
+    hidden_of: from the digits, and the places where a group of them begins with the end as the
+    last, to the places of those to hide.
+    """
+    places = [place for place, char in enumerate(text) if char.isdecimal()]
+    digits = "".join(str(int(text[place])) for place in places)
+    begins = [k for k in range(len(places)) if k == 0 or places[k] != places[k - 1] + 1]
+    hidden = hidden_of(digits, [*begins, len(digits)])
+    if not hidden:
+        return text
+    chars = list(text)
+    for k in hidden:
+        chars[places[k]] = "*"
+    return "".join(chars)
+
+
+def _whole(digits: str, _borders: Sequence[int]) -> set[int]:
+    return set(range(cards.FIRST_SHOWN, len(digits) - cards.LAST_SHOWN))
+
+
+def _cards(digits: str, borders: Sequence[int]) -> set[int]:
+    """The middle of each card number that begins and ends with a group of digits."""
+    ends, hidden = set(borders), set[int]()
+    candidates = [
+        (begin, begin + length)
+        for begin in borders[:-1]
+        for length in cards.lengths(digits[begin : begin + cards.FIRST_SHOWN])
+        if begin + length in ends
+    ]
+    sums = cards.luhn_sums(digits) if candidates else ()
+    for begin, end in candidates:
+        if cards.is_checked(sums, begin, end):
+            hidden.update(range(begin + cards.FIRST_SHOWN, end - cards.LAST_SHOWN))
+    return hidden

@@ -1,0 +1,388 @@
+"""What is masked, and what goes on working: calls with a password, lookups, matches, lengths."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.domain.transactions import Transaction
+from tests.conftest import Sandbox, StartSandbox
+from tests.records import every
+from tests.sqlite_files import killed
+from tests.web.conftest import Receiver
+from tests.web.control_api import ask
+from tests.web.wire import exchange, request_bytes
+
+pytestmark = pytest.mark.decision("D38")
+
+CARD = "4111111111111111"
+MASKED = "411111******1111"
+SPACED, SPACED_MASKED = "4111 1111 1111 1111", "4111 11** **** 1111"
+
+
+async def listed(sandbox: Sandbox, plural: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await ask(sandbox, "GET", f"/_sandbox/{plural}")).body[plural]
+    return found
+
+
+async def only(sandbox: Sandbox, plural: str) -> dict[str, Any]:
+    (found,) = await listed(sandbox, plural)
+    return found
+
+
+async def search(sandbox: Sandbox, plural: str, **match: Any) -> list[dict[str, Any]]:
+    body = json.dumps({"match": match}).encode()
+    found: list[dict[str, Any]] = (
+        await ask(sandbox, "POST", f"/_sandbox/{plural}/find", body)
+    ).body[plural]
+    return found
+
+
+async def transactions(sandbox: Sandbox) -> list[Transaction]:
+    return list(await sandbox.gateway.store.run(lambda unit: unit.list_transactions(every(55))))
+
+
+def signed_in(url: str) -> str:
+    return url.replace("//", "//ama:s3same@")
+
+
+class TestAddresses:
+    async def test_a_callback_is_sent_with_the_password_that_no_list_shows(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        url = f"{signed_in(receiver.url)}?c={CARD}"
+
+        await sandbox.collect(callback_url=url)
+        pending = await only(sandbox, "transactions")
+        await sandbox.advance(seconds=1)
+
+        assert receiver.delivery.headers["Authorization"] == "Basic YW1hOnMzc2FtZQ=="
+        assert receiver.delivery.path == f"/callbacks?c={CARD}"
+        shown = receiver.url.replace("//", "//***@") + f"?c={MASKED}"
+        callback = await only(sandbox, "callbacks")
+        assert [callback["url"], callback["attempts"][0]["sent_to"]] == [shown, shown]
+        assert [pending["callback_url"], (await only(sandbox, "transactions"))["callback_url"]] == [
+            shown,
+            shown,
+        ]
+        assert (await only(sandbox, "requests"))["request"]["callback_url"] == shown
+
+    @pytest.mark.parametrize("stopped_by", ["stop", "kill"])
+    async def test_so_are_its_retries_after_a_restart(
+        self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path, stopped_by: str
+    ) -> None:
+        path = tmp_path / "state.sqlite3"
+        receiver.answer_in_turn(500, 200)
+        sandbox = await start_sandbox(store=f"sqlite:{path}")
+        await sandbox.collect(callback_url=signed_in(receiver.url))
+        await sandbox.advance(seconds=1)
+        if stopped_by == "kill":
+            path = killed(path, tmp_path / "after the kill")
+        await sandbox.stop()
+
+        again = await start_sandbox(store=f"sqlite:{path}")
+        await again.advance(seconds=301)
+
+        first, second = receiver.deliveries
+        assert second.headers["Authorization"] == first.headers["Authorization"]
+
+    async def test_a_payment_that_is_pending_keeps_it_over_a_restart(
+        self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path
+    ) -> None:
+        store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+        sandbox = await start_sandbox(store=store)
+        await sandbox.collect(callback_url=signed_in(receiver.url))
+        await sandbox.stop()
+
+        await (await start_sandbox(store=store)).advance(seconds=2)
+
+        assert "Authorization" in receiver.delivery.headers
+
+    async def test_the_callback_takes_it_over_from_the_transaction(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await sandbox.collect(callback_url=signed_in(receiver.url))
+        (pending,) = await transactions(sandbox)
+        await sandbox.advance(seconds=1)
+        (decided,) = await transactions(sandbox)
+
+        assert pending.callback_target == signed_in(receiver.url)
+        assert decided.callback_target is None
+
+    async def test_a_snapshot_brings_it_back(self, sandbox: Sandbox, receiver: Receiver) -> None:
+        await sandbox.collect(callback_url=signed_in(receiver.url))
+        await ask(sandbox, "POST", "/_sandbox/snapshots", b'{"name": "pending"}')
+        await ask(sandbox, "POST", "/_sandbox/reset")
+
+        await ask(sandbox, "POST", "/_sandbox/snapshots/pending/restore")
+        await sandbox.advance(seconds=1)
+
+        assert "Authorization" in receiver.delivery.headers
+        assert "s3same" not in json.dumps(await listed(sandbox, "snapshots"))
+
+    async def test_one_is_sent_again_to_where_it_went_before(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+        callback_id = (await only(sandbox, "callbacks"))["id"]
+        elsewhere = json.dumps({"url": signed_in(receiver.url)}).encode()
+
+        for body in (elsewhere, b""):
+            again = await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback_id}/resend", body)
+            await sandbox.advance(seconds=1)
+
+        assert again.body["url"] == receiver.url.replace("//", "//***@")
+        assert ["Authorization" in each.headers for each in receiver.deliveries] == [True, True]
+
+    async def test_a_glob_of_callback_profiles_sees_the_address_as_it_came(
+        self, start_sandbox: StartSandbox, receiver: Receiver
+    ) -> None:
+        sandbox = await start_sandbox(callback_profiles={"http://ama:*": "flat"})
+        await sandbox.collect(callback_url=signed_in(receiver.url))
+        await sandbox.advance(seconds=1)
+
+        assert receiver.delivery.body["status_desc"] == "Transaction Successful"
+
+    async def test_after_paying_the_browser_goes_to_the_address_as_it_came(
+        self, sandbox: Sandbox
+    ) -> None:
+        landing = f"http://ama:s3same@shop.example/thanks?order={CARD}"
+        page = (await sandbox.card(landing_page=landing)).body["redirect_url"]
+
+        paid = await sandbox.session.post(page, data={"choice": "pay"}, allow_redirects=False)
+
+        assert paid.headers["Location"] == landing
+        assert f'href="{landing}"' in await (await sandbox.session.get(page)).text()
+
+
+class TestTransactionIds:
+    """Those that look like a card number: the client's own key, which its records go by."""
+
+    async def test_answers_and_callbacks_have_it_and_what_is_shown_has_it_masked(
+        self, sandbox: Sandbox, receiver: Receiver
+    ) -> None:
+        await sandbox.collect(transaction_id=CARD, callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+
+        assert (await sandbox.status(CARD)).data["transaction_id"] == CARD
+        assert receiver.delivery.body["trans_ref"] == CARD
+        callback = await only(sandbox, "callbacks")
+        assert (callback["transaction_id"], callback["body"]["trans_ref"]) == (MASKED, MASKED)
+        assert (await only(sandbox, "transactions"))["transaction_id"] == MASKED
+        status, collected = await listed(sandbox, "requests")
+        assert (collected["transaction_id"], collected["request"]["transaction_id"]) == (
+            MASKED,
+            MASKED,
+        )
+        assert status["answer"]["response_data"]["transaction_id"] == MASKED
+
+    @pytest.mark.decision("D14")
+    async def test_a_repeated_one_is_recognised(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(duplicates="reject")
+        await sandbox.collect(transaction_id=CARD)
+
+        assert (await sandbox.collect(transaction_id=CARD)).code == "219"
+        assert (await sandbox.collect(transaction_id="4111110205021111")).code == "202"
+
+    async def test_what_is_kept_under_it_is_found_by_it_and_by_what_is_shown(
+        self, sandbox: Sandbox
+    ) -> None:
+        similar = "4111110205021111"
+        await sandbox.collect(transaction_id=CARD, amount=1)
+        await sandbox.collect(transaction_id=similar, amount=2)
+        await sandbox.advance(seconds=1)
+
+        one = await ask(sandbox, "GET", f"/_sandbox/transactions/55/{CARD}")
+        exact = await search(sandbox, "transactions", transaction_id=CARD)
+        masked = await search(sandbox, "transactions", transaction_id=MASKED)
+        callbacks = await search(sandbox, "callbacks", transaction_id=similar)
+        requests = await search(sandbox, "requests", **{"request.transaction_id": CARD})
+        of_inbox = json.dumps({"match": {"json.trans_ref": CARD}, "count": 2}).encode()
+        inbox = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", of_inbox)
+
+        assert one.body["amount"] == "1.0"
+        assert [each["amount"] for each in exact] == ["1.0"]
+        assert [each["amount"] for each in masked] == ["2.0", "1.0"]
+        assert [each["body"]["amount"] for each in callbacks] == ["2"]
+        assert len(requests) == 2
+        assert inbox.status == 200
+
+    async def test_it_is_settled_by_it(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(transaction_id=CARD)
+        path = f"/_sandbox/transactions/55/{CARD}/settle"
+
+        settled = await ask(sandbox, "POST", path, b'{"status": "001"}')
+
+        assert (settled.body["transaction_id"], settled.body["status"]) == (MASKED, "001")
+        assert (await sandbox.status(CARD)).data["status"] == "001"
+
+    async def test_an_override_for_it_is_followed_and_shows_it_masked(
+        self, sandbox: Sandbox
+    ) -> None:
+        rule = {"match": {"transaction_id": CARD}, "outcome": {"response_code": "016"}}
+        added = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
+
+        assert (await sandbox.collect(transaction_id=CARD)).code == "016"
+        assert (await sandbox.collect(transaction_id="4111110205021111")).code == "202"
+        assert added.body["match"] == {"transaction_id": MASKED}
+
+    async def test_one_of_thirteen_digits_is_shown_as_it_came(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(transaction_id="1767258000123", reference="0244000001 200000000001")
+
+        assert (await only(sandbox, "transactions"))["transaction_id"] == "1767258000123"
+        entry = await only(sandbox, "requests")
+        assert entry["request"]["reference"] == "0244000001 200000000001"
+        assert (await search(sandbox, "requests", transaction_id="1767258000123")) == [entry]
+
+
+class TestOverrides:
+    @pytest.mark.parametrize("number", [CARD, SPACED, "\uff14111111111111111"])
+    async def test_a_card_number_in_match_is_kept_masked_and_matches(
+        self, sandbox: Sandbox, number: str
+    ) -> None:
+        rule = {"match": {"customer_number": number}, "outcome": {"status": "000"}}
+        added = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
+        (kept,) = await sandbox.gateway.store.run(lambda unit: unit.rules())
+
+        answer = await sandbox.collect(customer_number=number)
+
+        assert (answer.code, answer.rule) == ("202", "override")
+        shown = added.body["match"]["customer_number"]
+        assert kept.match.customer_number == shown
+        assert shown.count("*") == 6
+
+    @pytest.mark.parametrize("send", ["collect", "deposit", "payout", "airtime", "bill"])
+    async def test_a_card_number_is_masked_in_any_payment_that_one_lets_through(
+        self, sandbox: Sandbox, receiver: Receiver, send: str
+    ) -> None:
+        rule = {"match": {"service_id": 55}, "outcome": {"status": "000"}}
+        await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
+        name = "account_number" if send == "bill" else "customer_number"
+
+        await getattr(sandbox, send)(**{name: SPACED}, callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+
+        assert receiver.delivery.body["customer_number"] == SPACED_MASKED
+        assert (await only(sandbox, "transactions"))["party"] == SPACED_MASKED
+
+    async def test_a_fault_for_a_card_number_strikes(self, sandbox: Sandbox) -> None:
+        rule = {"match": {"customer_number": CARD}, "fault": {"status": 503}}
+        await ask(sandbox, "POST", "/_sandbox/faults", json.dumps(rule).encode())
+
+        assert (await sandbox.card(customer_number=CARD)).status == 503
+        assert (await only(sandbox, "faults"))["match"] == {"customer_number": MASKED}
+
+
+class TestSms:
+    async def test_lengths_and_units_are_those_of_the_text_as_it_came(
+        self, sandbox: Sandbox
+    ) -> None:
+        text = "\uff14111111111111111".ljust(71, ".")  # UCS-2, two pages
+
+        sent = (await sandbox.sms(msg_body=text, sender_id=CARD)).data
+
+        assert (sent["encoding"], sent["char_count"], sent["page_count"]) == ("UNICODE", 71, 2)
+        assert await sandbox.sms_balance() == 498
+        (message,) = (await sandbox.history()).data
+        assert message["message"] == "\uff1411111******1111".ljust(71, ".")
+        assert (message["sender_id"], message["char_count"]) == (MASKED, 71)
+
+    async def test_the_reason_of_s002_quotes_no_card_number(self, sandbox: Sandbox) -> None:
+        await sandbox.sms(customer_number=SPACED)
+
+        entry = await only(sandbox, "requests")
+        assert entry["code"] == "S002"
+        assert entry["why"].startswith(f"{SPACED_MASKED} is not allowlisted")
+
+
+class TestRequests:
+    async def test_the_path_is_masked(
+        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("DEBUG", logger="sandbox_sim")
+        for path in ("/pay/4111%201111%2D%311111111", f"/pay/{CARD}?card={CARD}"):
+            await exchange(sandbox, request_bytes(path))
+
+        assert [entry["path"] for entry in await listed(sandbox, "requests")] == [
+            f"/pay/{MASKED}",
+            "/pay/4111 11**-****1111",
+        ]
+        assert CARD not in caplog.text
+
+    async def test_a_card_with_a_typing_error_is_masked_where_a_card_pays_or_is_paid(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.card(customer_number="4111111111111112", transaction_id="1767258000123")
+        await sandbox.payout(customer_number="4111 1111 1111 1112", payment_option="CRD", nw="VIS")
+
+        payout, card = [each["request"] for each in await listed(sandbox, "requests")]
+
+        assert card["customer_number"] == "411111******1112"
+        assert card["transaction_id"] == "1767258000123"
+        assert payout["customer_number"] == "4111 11** **** 1112"
+
+    async def test_the_user_agent_and_other_headers_are_not_kept(self, sandbox: Sandbox) -> None:
+        headers = b"User-Agent: " + CARD.encode(), b"X-Card: " + CARD.encode()
+        await exchange(sandbox, request_bytes("/make_payment", b"{}", *headers, agent=False))
+
+        assert CARD[:10] not in json.dumps(await listed(sandbox, "requests"))
+
+
+class TestInbox:
+    async def test_what_is_sent_there_is_masked(self, sandbox: Sandbox) -> None:
+        url = f"{signed_in(sandbox.inbox_url('orders'))}?card={CARD}"
+        await sandbox.collect(transaction_id=CARD, callback_url=url)
+        await sandbox.advance(seconds=1)
+
+        (message,) = await sandbox.inbox()
+
+        assert message["json"]["trans_ref"] == MASKED
+        assert message["signature"] == "valid"
+        assert len(message["headers"]["x-service-signature"]) == 64
+        assert message["headers"]["authorization"] == "Basic ***"
+
+    async def test_from_anybody_and_under_any_name(self, sandbox: Sandbox) -> None:
+        url = sandbox.inbox_url(CARD)
+        async with sandbox.session.post(url, data=SPACED, headers={"X-Card": CARD}) as answer:
+            assert answer.status == 200
+
+        (message,) = await sandbox.inbox(CARD)
+
+        assert message["body"] == SPACED_MASKED
+        assert message["headers"]["x-card"] == MASKED
+        assert await sandbox.inbox(MASKED) == [message]
+        assert (await ask(sandbox, "DELETE", f"/_sandbox/inbox/{CARD}")).body == {"deleted": 1}
+
+    async def test_in_a_large_body_too(self, sandbox: Sandbox) -> None:
+        body = f"{'4 ' * 20_000}; {SPACED}"
+        async with sandbox.session.post(sandbox.inbox_url("orders"), data=body) as answer:
+            assert answer.status == 200
+
+        (message,) = await sandbox.inbox()
+
+        assert len(message["body"]) == len(body)
+        assert message["body"].endswith(f"; {SPACED_MASKED}")
+
+
+async def test_an_error_of_the_control_api_quotes_no_card_number(sandbox: Sandbox) -> None:
+    seen = await ask(sandbox, "GET", f"/_sandbox/transactions/55/{CARD}")
+
+    assert seen.status == 404
+    assert MASKED in json.dumps(seen.body)
+    assert CARD not in json.dumps(seen.body)
+
+
+async def test_what_a_receiver_answers_is_masked(sandbox: Sandbox, receiver: Receiver) -> None:
+    async def echo(request: web.Request) -> web.StreamResponse:
+        return web.Response(text=f"got {await request.text()}", status=500)
+
+    receiver.answer = echo
+    await sandbox.collect(transaction_id=CARD, callback_url=receiver.url)
+    await sandbox.advance(seconds=1)
+
+    (attempt,) = (await only(sandbox, "callbacks"))["attempts"]
+    assert MASKED in attempt["response_body"]
+    assert CARD not in attempt["response_body"]

@@ -1,0 +1,291 @@
+"""Card numbers and passwords in any part of a request: none is found anywhere afterwards.
+
+A gateway on a file runs in a thread of its own. What it keeps and shows is read as a stranger to
+its tables would: every list, the live feed, the log, and the bytes of the files.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+import pytest
+from aiohttp import web
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.logs import JsonFormatter, TextFormatter
+from sandbox_sim.web.server import GatewayRunner
+from tests.cardnumbers import numbers, spelt
+from tests.sqlite_files import outside
+from tests.web.operations import OPERATIONS
+from tests.web.wire import Wire, request_bytes
+
+pytestmark = pytest.mark.decision("D38")
+
+# Where an address is kept as it came, because its call needs it; and the client's own key of a
+# transaction, which its answers and callbacks carry.
+KEPT_APART = {
+    *(("transactions", "callback_target"), ("transactions", "landing_target")),
+    ("callbacks", "target"),
+}
+KEYS = {
+    *(("transactions", "transaction_id"), ("callbacks", "transaction_id"), ("callbacks", "body")),
+}
+ADDRESSES = ("callback_url", "landing_page")
+# Numbers by their meaning, which are never a card's.
+NO_TEXT = {"service_id", "amount"}
+# Whatever is asked of it, a payment succeeds by an override.
+FORCED = 56
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+LISTS = ("requests", "transactions", "callbacks", "sms", "inbox/orders/messages")
+
+
+class Case(NamedTuple):
+    """A request, the secrets in it, and the top-level field that has them ("" for none)."""
+
+    request: bytes
+    secrets: tuple[str, ...]
+    field: str
+
+
+def plain(text: str) -> str:
+    """A text with digits in ASCII and everything out that may stand between them."""
+    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), unquote(text))
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "".join(
+        str(unicodedata.decimal(char)) if char.isdecimal() else char
+        for char in text
+        if not (char.isspace() or unicodedata.category(char) in {"Cf", "Pd", "Cc"} or char == "+")
+    )
+
+
+def strings_in(document: Any) -> Iterator[str]:
+    """Every name, string and number in it."""
+    if isinstance(document, Mapping):
+        for name, value in document.items():
+            yield str(name)
+            yield from strings_in(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from strings_in(value)
+    else:
+        yield str(document)
+
+
+def assert_hidden(secrets: tuple[str, ...], where: str, *texts: str) -> None:
+    """None of the secrets is in one of the texts."""
+    for text in texts:
+        readable = plain(text)
+        for secret in secrets:
+            assert secret not in readable, f"{secret} in {where}: {text[:2000]}"
+
+
+@st.composite
+def secret_texts(draw: st.DrawFn) -> tuple[Any, str]:
+    """A value with a card number or a password in it, and the secret."""
+    number = draw(numbers())
+    match draw(st.sampled_from(["card", "in a text", "number", "nested", "name", "password"])):
+        case "card":
+            return draw(spelt(number)), number
+        case "in a text":
+            return f"card {draw(spelt(number))}, thanks", number
+        case "number":
+            return int(number), number
+        case "nested":
+            return [{"cards": [draw(spelt(number)), 1.5]}], number
+        case "name":
+            return {draw(spelt(number)): True}, number
+        case _:
+            password = draw(st.text("abcdefghij", min_size=12, max_size=12))
+            return f"http://ama:{password}@shop.example/x", password
+
+
+@st.composite
+def cases(draw: st.DrawFn, here: str) -> Case:
+    operation = OPERATIONS[draw(st.sampled_from(list(OPERATIONS)))]
+    body = {**operation.body, "service_id": draw(st.sampled_from([55, FORCED]))}
+    names = [name for name in [*body, "note"] if name not in NO_TEXT]
+    field = draw(st.sampled_from(names))
+    value, secret = draw(secret_texts())
+    secrets: tuple[str, ...] = (secret,)
+    if field in ADDRESSES:
+        number, password = draw(numbers()), draw(st.text("klmnopq", min_size=12, max_size=12))
+        card = quote(draw(spelt(number)), safe="")
+        value, secrets = f"{here.replace('//', f'//ama:{password}@')}?c={card}", (number, password)
+    elif "callback_url" in body:
+        body["callback_url"] = here
+    body[field] = value
+    text = json.dumps(body, ensure_ascii=draw(st.booleans()))
+    if draw(st.booleans()) and isinstance(value, str) and value.isascii():
+        escapes = "".join(f"\\u{ord(char):04x}" for char in value)
+        text = text.replace(json.dumps(value), f'"{escapes}"')
+    if draw(st.integers(0, 9)) == 0:
+        text = text[:-1]  # no JSON any more
+    return Case(request_bytes(operation.path, text.encode()), secrets, field)
+
+
+class Running(NamedTuple):
+    """A gateway in its thread."""
+
+    url: str
+    file: Path
+    wire: Wire
+
+    def ask(self, method: str, path: str, body: bytes = b"") -> Any:
+        answer = self.wire.send(request_bytes(path, body, method=method, credentials=False))
+        assert answer.status < 300, (method, path, answer)
+        return answer.body
+
+    def advance(self, seconds: int) -> None:
+        body = json.dumps({"seconds": seconds}).encode()
+        self.ask("POST", "/_sandbox/clock/advance", body)
+
+
+async def serve(store: str, started: threading.Event, found: list[Any]) -> None:
+    gateway = build(Settings(store=store), clock=VirtualClock(), ids=RandomIds(seed=1))
+    runner = GatewayRunner(gateway.app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    stop = asyncio.Event()
+    found += [runner.addresses[0][1], asyncio.get_running_loop(), stop]
+    started.set()
+    await stop.wait()
+    await runner.cleanup()
+
+
+@contextlib.contextmanager
+def running(file: Path) -> Iterator[Running]:
+    started, found = threading.Event(), list[Any]()
+    target = serve(f"sqlite:{file}", started, found)
+    thread = threading.Thread(target=asyncio.run, args=(target,))
+    thread.start()
+    assert started.wait(10)
+    port, loop, stop = found
+    url = f"http://127.0.0.1:{port}"
+    wire = Wire(url)
+    try:
+        yield Running(url, file, wire)
+    finally:
+        wire.close()
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+class Feed(threading.Thread):
+    """Hears what the live feed tells until the server ends."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.heard = b""
+        self._wire = Wire(url)
+        self._connection = self._wire.connect()
+        request = request_bytes("/_sandbox/events", method="GET", credentials=False)
+        self._connection.sendall(request)
+        self._connection.recv(65_536)  # from here on it hears everything
+        self.start()
+
+    def run(self) -> None:
+        while data := self._connection.recv(65_536):
+            self.heard += data
+        self._wire.close()
+
+
+class Lines(logging.Handler):
+    """Every line of the log, in both of its forms."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines += [TextFormatter().format(record), JsonFormatter().format(record)]
+
+
+@pytest.fixture
+def log() -> Iterator[list[str]]:
+    logger, handler = logging.getLogger("sandbox_sim"), Lines()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    yield handler.lines
+    logger.removeHandler(handler)
+    logger.setLevel(before)
+
+
+def columns(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Every value in the tables, with its table and column; a snapshot's copies too."""
+    tables = outside(file, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    for (table,) in tables:
+        names = [row[1] for row in outside(file, f"PRAGMA table_info({table})")]
+        for row in outside(file, f"SELECT * FROM {table}"):  # noqa: S608 -- of a test
+            for name, value in zip(names, row, strict=True):
+                yield table.removeprefix("snapshot_1_"), name, str(value)
+
+
+def secrets_of(cases: Iterable[Case]) -> tuple[str, ...]:
+    return tuple({secret for case in cases for secret in case.secrets})
+
+
+def test_no_secret_of_a_request_is_kept_or_shown(tmp_path: Path, log: list[str]) -> None:
+    seen: list[Case] = []
+    file = tmp_path / "state.sqlite3"
+    with running(file) as gateway:
+        feed = Feed(gateway.url)
+        forced = {"match": {"service_id": FORCED}, "outcome": {"status": "000"}}
+        gateway.ask("POST", "/_sandbox/overrides", json.dumps(forced).encode())
+        here = f"{gateway.url}/_sandbox/inbox/orders"
+
+        @settings(
+            max_examples=150,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=cases(here))
+        def send(case: Case) -> None:
+            seen.append(case)
+            answer = gateway.wire.send(case.request)
+            assert answer.status < 500
+            gateway.advance(4)
+            for plural in LISTS:
+                newest = gateway.ask("GET", f"/_sandbox/{plural}?limit=1")
+                assert_hidden(case.secrets, plural, *strings_in(newest))
+
+        send()
+        gateway.ask("POST", "/_sandbox/snapshots", b'{"name": "all"}')
+        secrets = secrets_of(seen)
+        for plural in (*LISTS, "snapshots", "overrides"):
+            page = gateway.ask("GET", f"/_sandbox/{plural}?limit=100")
+            assert_hidden(secrets, plural, json.dumps(page))
+        apart = [case for case in seen if case.field in {"transaction_id", *ADDRESSES}]
+        others = tuple(set(secrets) - set(secrets_of(apart)))
+        assert len(others) > 30
+        for part in tmp_path.iterdir():
+            assert_hidden(others, part.name, part.read_bytes().decode("utf-8", "replace"))
+    feed.join(10)
+    assert b"event: request" in feed.heard
+    assert_hidden(secrets, "the feed", feed.heard.decode())
+    assert_hidden(secrets, "the log", *log)
+    kept: dict[tuple[str, str], set[str]] = {}
+    for table, name, value in columns(file):
+        kept.setdefault((table, name), set()).add(value)
+    for place, values in kept.items():
+        if place not in KEPT_APART | KEYS:
+            assert_hidden(secrets, ".".join(place), "\n".join(values))
+    # Once there is a callback, it has the address and its transaction has not.
+    apart_from = {place for place in KEPT_APART if kept[place] - {"None"}}
+    assert apart_from == KEPT_APART - {("transactions", "callback_target")}
+    assert len(kept["requests", "request"]) > 50
