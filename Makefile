@@ -31,6 +31,12 @@ bench: $(VENV)/.installed-dev  ## measure against a bare aiohttp handler; prints
 chaos: $(VENV)/.installed-dev  ## kill the server under load and prove nothing is lost; make chaos ARGS="--rounds 5"
 	$(BIN)/python -m chaos $(ARGS)
 
+attack: $(VENV)/.installed-dev  ## attack a server, print each figure and its bound; make attack ARGS="--seconds 600"
+	$(BIN)/python -m attack $(ARGS)
+
+fuzz: $(VENV)/.installed-dev  ## random bodies and byte streams; make fuzz ARGS="--seconds 600 --seed 1"
+	$(BIN)/python -m attack.fuzz $(ARGS)
+
 fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the code and the tests
 	$(BIN)/python -m tests.fidelity --write
 
@@ -48,4 +54,4 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-.PHONY: help run test check format bench chaos fidelity clean
+.PHONY: help run test check format bench chaos attack fuzz fidelity clean

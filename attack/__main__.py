@@ -1,0 +1,113 @@
+"""`make attack`: tries on real servers what an attacker would, and prints each figure beside its
+
+bound. Exit code 1 if any bound is exceeded. Every attack runs once; then they are repeated, with
+other random inputs, as long as `--seconds` are not over.
+"""
+
+import argparse
+import asyncio
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, Final
+
+from attack import (
+    callback_hosts,
+    database_files,
+    feed,
+    hanging_receivers,
+    idle_clients,
+    odd_addresses,
+    secret_values,
+    slow_requests,
+    waits,
+)
+from attack.plan import Attack, Plan
+from attack.results import Result
+from attack.servers import NotReady
+from attack.wire import NoAnswer
+
+ATTACKS: Final[Mapping[str, Attack]] = {
+    "hanging-receivers": hanging_receivers.attack,
+    "idle-clients": idle_clients.attack,
+    "waits": waits.attack,
+    "callback-hosts": callback_hosts.attack,
+    "odd-addresses": odd_addresses.attack,
+    "feed": feed.attack,
+    "secret-values": secret_values.attack,
+    "database-files": database_files.attack,
+    "slow-requests": slow_requests.attack,
+}
+
+
+def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="repeat until they are over")
+    parser.add_argument("--only", action="append", choices=list(ATTACKS), help="may be repeated")
+    parser.add_argument("--full", action="store_true", help="the numbers of the report of faults")
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
+    return parser.parse_args(arguments)
+
+
+async def one(name: str, plan: Plan) -> Sequence[Result]:
+    """The results of one attack; one that cannot be carried out has failed."""
+    try:
+        return await ATTACKS[name](plan)
+    except (NotReady, NoAnswer) as error:
+        return [Result(f"{name}: the server", f"{error}", "it answers", holds=False)]
+
+
+async def attack(options: argparse.Namespace, directory: Path) -> int:
+    """Run the attacks; returns how many figures exceed their bounds."""
+    ends = time.monotonic() + options.seconds
+    failures = 0
+    for number in range(10**9):
+        for name in options.only or ATTACKS:
+            if number and time.monotonic() >= ends:
+                return failures
+            folder = directory / f"{name}-{number}"
+            folder.mkdir()
+            began = time.monotonic()
+            results = await one(name, Plan(options.full, options.seed + number, folder))
+            print(
+                f"{name}, {time.monotonic() - began:.0f} s, seed {options.seed + number}",
+                flush=True,
+            )
+            for line in (line for result in results for line in result.lines):
+                print(f"  {line}", flush=True)
+            failures += sum(1 for result in results if not result.holds)
+            if all(result.holds for result in results):
+                shutil.rmtree(folder)
+    return failures
+
+
+async def until_terminated(work: Coroutine[Any, Any, int]) -> int:
+    """SIGTERM, which a time limit sends, ends the run as Ctrl-C does: no server is left behind."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
+
+
+def main() -> int:
+    options = options_of()
+    directory = Path(tempfile.mkdtemp(prefix="attack-"))
+    try:
+        failures = asyncio.run(until_terminated(attack(options, directory)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        shutil.rmtree(directory)
+        return 130
+    if failures == 0:
+        shutil.rmtree(directory)
+        print("every bound held")
+        return 0
+    print(f"{failures} bounds exceeded; the logs of the servers are in {directory}")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

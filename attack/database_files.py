@@ -1,0 +1,126 @@
+"""The files of the SQLite store touched beside a running server, and a kill after that."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from attack.bodies import collection
+from attack.plan import Plan
+from attack.results import Result, at_least, none_of
+from attack.servers import NotReady, Server, serving
+from attack.wire import KeptConnection, NoAnswer, request_bytes
+
+_PAYMENTS: Final = 20
+_SETTINGS: Final = ("settle_delay_ms=86400000",)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _replace(path: Path) -> None:
+    copy = path.with_name("copy")
+    shutil.copy(path, copy)
+    copy.replace(path)
+
+
+def _rename(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def _halve(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _remove_both(path: Path) -> None:
+    path.unlink()
+    _log_of(path).unlink()
+
+
+# What is done to the files. Where the log alone is touched, the database is whole, and what was
+# acknowledged before can be written out again from what the server still has open or in memory.
+TOUCHES: Final[Mapping[str, Callable[[Path], None]]] = {
+    "-wal removed": lambda path: _log_of(path).unlink(),
+    "-wal truncated": lambda path: os.truncate(_log_of(path), 0),
+    "-wal replaced": lambda path: _replace(_log_of(path)),
+    "file removed": Path.unlink,
+    "-wal cut in half": lambda path: _halve(_log_of(path)),
+    "-wal renamed": lambda path: _rename(_log_of(path)),
+    "file replaced": _replace,
+    "file truncated": lambda path: os.truncate(path, 0),
+    "file and -wal removed": _remove_both,
+}
+_REDUCED: Final = 4
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Transaction ids that were acknowledged, before and after, and those found after the kill."""
+
+    touch: str
+    before: Sequence[str]
+    after: Sequence[str]
+    found: Sequence[str]
+
+
+def judge(measured: Measured) -> list[Result]:
+    """What was acknowledged and is gone."""
+    found = set(measured.found)
+    after = [each for each in measured.after if each not in found]
+    name = f"{measured.touch}:"
+    results = [
+        at_least(f"{name} payments acknowledged before it", len(measured.before), _PAYMENTS),
+        none_of(f"{name} payments acknowledged after it and lost by a kill:", after),
+    ]
+    if measured.touch.startswith("-wal"):
+        before = [each for each in measured.before if each not in found]
+        what = f"{name} payments acknowledged before it and lost by a kill:"
+        results.append(none_of(what, before, len(measured.before)))
+    return results
+
+
+async def attack(plan: Plan) -> list[Result]:
+    """All of the touches at once, each with a server of its own."""
+    chosen = list(TOUCHES)[: plan.pick(_REDUCED, len(TOUCHES))]
+    measured = await asyncio.gather(
+        *(measure(plan, touch, number) for number, touch in enumerate(chosen))
+    )
+    return [result for each in measured for result in judge(each)]
+
+
+async def measure(plan: Plan, touch: str, number: int) -> Measured:
+    """Pay, touch, pay again, kill, start again, and count."""
+    directory = plan.directory / f"store-{number}"
+    directory.mkdir()
+    path, log = directory / "state.sqlite3", plan.directory / f"store-{number}.log"
+    async with serving(log, *_SETTINGS, store=f"sqlite:{path}") as server:
+        before = await _pay(server, "before")
+        TOUCHES[touch](path)
+        after = await _pay(server, "after")
+        await server.kill()
+    try:
+        async with serving(log, *_SETTINGS, store=f"sqlite:{path}") as server:
+            found = [each["transaction_id"] for each in await server.listed("transactions")]
+    except (NotReady, NoAnswer):
+        found = []
+    return Measured(touch, before, after, found)
+
+
+async def _pay(server: Server, name: str) -> list[str]:
+    """The ids of the payments that were acknowledged."""
+    connection = KeptConnection(server.port)
+    acknowledged = []
+    for number in range(_PAYMENTS):
+        transaction_id = f"{name}-{number}"
+        try:
+            request = request_bytes("/make_payment", collection(transaction_id))
+            if (await connection.send(request)).status == 202:
+                acknowledged.append(transaction_id)
+        except NoAnswer:
+            continue
+    connection.close()
+    return acknowledged

@@ -1,0 +1,126 @@
+"""Large deliveries to an inbox, which need no token, and the memory that they take."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from attack.load import send_all
+from attack.plan import Plan
+from attack.results import Result, at_least, at_most, none_of
+from attack.servers import Server, serving
+from attack.wire import connected, exchange, request_bytes
+
+_GROWTH_MIB: Final = 100.0
+_POSTS: Final = 400
+_BYTES: Final = 1_000_000
+# One character that is not ASCII makes Python keep the whole text with four bytes a character.
+_BODIES: Final = {
+    "ASCII": b"x" * _BYTES,
+    "text with one emoji": b"x" * (_BYTES - 4) + "😀".encode(),
+}
+_FOREIGN: Final = (
+    b"Origin: https://elsewhere.example",
+    b"Origin: null",
+    b"Sec-Fetch-Site: cross-site",
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Growth of the resident memory by deliveries of one kind; who reads the feed meanwhile."""
+
+    what: str
+    posts: int
+    taken: int
+    growth_mib: float
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Deliveries that came through although a foreign page sent them, and others that did not."""
+
+    let_in: Sequence[str]
+    kept_out: Sequence[str]
+
+
+def judge(measured: Measured) -> list[Result]:
+    """The growth beside its bound."""
+    name = f"{measured.posts} deliveries of 1 MB, {measured.what}:"
+    return [
+        at_least(f"{name} taken", measured.taken, measured.posts),
+        at_most(f"{name} memory grows by", measured.growth_mib, _GROWTH_MIB, "MiB"),
+    ]
+
+
+def judge_origins(origins: Origins) -> list[Result]:
+    """What came through, and what did not."""
+    return [
+        none_of("deliveries that a foreign page sends and that are taken", origins.let_in),
+        none_of("deliveries by another Host that are refused", origins.kept_out),
+    ]
+
+
+async def attack(plan: Plan) -> list[Result]:
+    """Without and with readers of events, those that stop reading too; then foreign pages."""
+    cases = [("ASCII", "open"), ("text with one emoji", "none")]
+    if plan.full:
+        cases = [(body, reader) for body in _BODIES for reader in ("none", "open", "stuck")]
+    measured = [await measure(plan, *case) for case in cases]
+    results = [result for each in measured for result in judge(each)]
+    return [*results, *judge_origins(await measure_origins(plan))]
+
+
+async def measure(plan: Plan, body: str, reader: str) -> Measured:
+    """The memory before, and its most while the deliveries come."""
+    log = plan.directory / f"feed-{reader}-{len(_BODIES[body])}.log"
+    async with serving(log) as server, _reading(server, reader):
+        before = server.rss_mib()
+        most, taken = before, 0
+        posts = plan.pick(120, _POSTS)
+        for begin in range(0, posts, 20):
+            names = (f"/_sandbox/inbox/{number % 7}" for number in range(begin, begin + 20))
+            requests = (request_bytes(name, _BODIES[body]) for name in names)
+            taken += (await send_all(server.port, requests, connections=4)).count(200)
+            most = max(most, server.rss_mib())
+        return Measured(f"{body}, reader of events: {reader}", posts, taken, most - before)
+
+
+@asynccontextmanager
+async def _reading(server: Server, kind: str) -> AsyncIterator[None]:
+    """A reader of the feed that reads (open), that stops to (stuck), or no reader at all."""
+    if kind == "none":
+        yield
+        return
+    async with connected(server.port) as (reader, writer):
+        writer.write(request_bytes("/_sandbox/events", method=b"GET"))
+        await reader.readuntil(b"\r\n\r\n")
+
+        async def read() -> None:
+            while await reader.read(2**18):
+                pass
+
+        reading = asyncio.create_task(read()) if kind == "open" else None
+        try:
+            yield
+        finally:
+            if reading is not None:
+                reading.cancel()
+
+
+async def measure_origins(plan: Plan) -> Origins:
+    """One delivery with each header that a browser sends for a foreign page."""
+    async with serving(plan.directory / "origins.log") as server:
+        let_in = []
+        for header in _FOREIGN:
+            delivery = request_bytes("/_sandbox/inbox/x", b"{}", header)
+            answer = await exchange(server.port, delivery)
+            if answer.status != 403:
+                let_in.append(f"{header.decode()}: HTTP {answer.status}")
+        by_another_name = request_bytes("/_sandbox/inbox/x", b"{}").replace(
+            b"Host: 127.0.0.1", b"Host: gateway.internal"
+        )
+        answer = await exchange(server.port, by_another_name)
+        kept_out = [] if answer.status == 200 else [f"HTTP {answer.status}"]
+        return Origins(let_in, kept_out)

@@ -1,0 +1,1 @@
+"""The fuzzers of `make fuzz`: random bodies on every operation, and random bytes on connections."""

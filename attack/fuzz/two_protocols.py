@@ -1,0 +1,180 @@
+"""Each byte stream twice: to our own protocol, and to aiohttp's, which must answer alike.
+
+A connection is aiohttp's once a request came over it that ours does not serve. What was done is
+compared too: the journal must have the same payments, whichever protocol they came by.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+from attack.fuzz.byte_streams import Stream, stream
+from attack.fuzz.findings import Report
+from attack.servers import LIVEZ, Server, serving
+from attack.wire import NoAnswer, Streams, connected, read_response
+
+_WORKERS: Final = 20
+# Services with two digits, two for each worker; one that ends in 9 would have no SMS units.
+_SERVICES: Final = tuple(number for number in range(10, 100) if number % 10 != 9)
+_NEVER: Final = ("settle_delay_ms=86400000", "card_auto_complete_ms=0", "log_level=warning")
+_DIFFERS: Final = re.compile(rb'(Date|X-Sandbox-Request-Id): [^\r]*|"last_updated":"[^"]*"')
+_STATUS: Final = re.compile(rb"HTTP/1\.[01] (\d\d\d) ")
+
+
+class Patience(NamedTuple):
+    """How long to wait for a next answer, and between the pieces of a stream."""
+
+    silence_s: float
+    gap_s: float
+
+
+# A busy machine answers late, and pieces that it joins are parsed as one: aiohttp then drops the
+# requests before a broken one. So what differs is tried again with more patience, and counts if
+# aiohttp's protocol never answers so, however the pieces were joined.
+_PATIENCE: Final = (Patience(0.3, 0.001), Patience(1.5, 0.01), Patience(3.0, 0.05))
+
+
+class Done(NamedTuple):
+    """What came back, and the transaction ids and response codes in the journal."""
+
+    answers: bytes
+    journal: frozenset[tuple[str, str]]
+
+
+async def fuzz(directory: Path, seed: int, seconds: float) -> Report:
+    """Send random streams for so long, some at a time, and compare what they did."""
+    report = Report("random byte streams, our protocol against aiohttp's")
+    async with serving(directory / "streams.log", *_NEVER) as server:
+        ends = time.monotonic() + seconds
+        workers = (_work(server, seed, worker, ends, report) for worker in range(_WORKERS))
+        await asyncio.gather(*workers)
+        if not server.alive:
+            report.add("the server ended")
+        if server.tracebacks:
+            report.add(f"{server.tracebacks} tracebacks in {server.log}")
+    return report
+
+
+async def _work(server: Server, seed: int, worker: int, ends: float, report: Report) -> None:
+    """One stream after another, with services of its own."""
+    random = Random(f"{seed} streams {worker}")
+    services = _SERVICES[2 * worker], _SERVICES[2 * worker + 1]
+    number = 0
+    while time.monotonic() < ends and server.alive:
+        each = stream(random, f"s{worker}.{number}")
+        number += 1
+        report.tried += 1
+        try:
+            problem = await _problem(server, each, services)
+        except NoAnswer as error:
+            problem = f"the exchange failed: {error}"
+        if problem is not None:
+            sent = each.of_service(b"%d" % services[0])
+            report.add(f"{problem}; cut at {each.cuts}", sent)
+
+
+async def _problem(server: Server, each: Stream, services: tuple[int, int]) -> str | None:
+    """How our protocol differs on this stream from all that aiohttp's does with it."""
+    theirs: list[Done] = []
+    problems: list[str] = []
+    for patience in _PATIENCE:
+        pieces = each.pieces(b"%d" % services[0]), each.pieces(b"%d" % services[1])
+        ours, other = await asyncio.gather(
+            _done(server, pieces[0], services[0], patience, by_aiohttp=False),
+            _done(server, pieces[1], services[1], patience, by_aiohttp=True),
+        )
+        theirs.append(other)
+        if patience is not _PATIENCE[0]:
+            whole = [each.of_service(b"%d" % services[1])]
+            theirs.append(await _done(server, whole, services[1], patience, by_aiohttp=True))
+        problems = [p for p in (difference(ours, one, each.answers) for one in theirs) if p]
+        if len(problems) < len(theirs):
+            return None
+    return problems[0]
+
+
+def difference(ours: Done, theirs: Done, expected: int | None) -> str | None:
+    """How two sequences of answers differ, or differ from the number that there must be."""
+    mine, others = statuses(ours.answers), statuses(theirs.answers)
+    if expected is not None and len(final(mine)) != expected:
+        return f"{len(final(mine))} answers {mine} to {expected} requests"
+    if mine != others:
+        return f"our protocol answers {mine}, aiohttp's {others}"
+    if comparable(ours.answers) != comparable(theirs.answers):
+        texts = comparable(ours.answers), comparable(theirs.answers)
+        return f"the answers differ: {texts[0]!r} against {texts[1]!r}"
+    if ours.journal != theirs.journal:
+        known = sorted(ours.journal), sorted(theirs.journal)
+        return f"our protocol understood {known[0]}, aiohttp's {known[1]}"
+    return None
+
+
+def statuses(raw: bytes) -> list[int]:
+    """The HTTP statuses in the order of the answers, interim ones too."""
+    return [int(status) for status in _STATUS.findall(raw)]
+
+
+def final(found: Iterable[int]) -> list[int]:
+    """Those that end an exchange."""
+    return [status for status in found if status >= 200]
+
+
+def comparable(raw: bytes) -> bytes:
+    """Answers without what differs from answer to answer, and from service to service."""
+    without = _DIFFERS.sub(rb"\1", raw)
+    return re.sub(rb'"entity_service_id":\d\d', b"", without)
+
+
+async def _done(
+    server: Server,
+    pieces: Sequence[bytes],
+    service_id: int,
+    patience: Patience,
+    *,
+    by_aiohttp: bool,
+) -> Done:
+    """Send a stream for this service, which no other stream has meanwhile."""
+    answers = await answered(server.port, pieces, patience, by_aiohttp=by_aiohttp)
+    search = {"match": {"service_id": service_id}, "limit": 1000}
+    found = (await server.ask("/_sandbox/requests/find", search)).json()["requests"]
+    await server.ask(f"/_sandbox/requests?service_id={service_id}", method="DELETE")
+    return Done(answers, frozenset((str(one["transaction_id"]), one["code"]) for one in found))
+
+
+async def answered(
+    port: int, pieces: Sequence[bytes], patience: Patience, *, by_aiohttp: bool
+) -> bytes:
+    """All that comes back until the server closes, or is silent for so long."""
+    async with connected(port) as streams:
+        if by_aiohttp:
+            streams[1].write(LIVEZ)
+            await read_response(streams[0])
+        sending = asyncio.create_task(_send(streams, pieces, patience.gap_s))
+        try:
+            return await _received(streams[0], patience.silence_s)
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
+
+async def _send(streams: Streams, pieces: Sequence[bytes], gap_s: float) -> None:
+    for piece in pieces:
+        streams[1].write(piece)
+        await streams[1].drain()
+        await asyncio.sleep(gap_s)
+
+
+async def _received(reader: asyncio.StreamReader, silence_s: float) -> bytes:
+    came = b""
+    while True:
+        try:
+            data = await asyncio.wait_for(reader.read(2**16), silence_s)
+        except (TimeoutError, OSError):
+            return came
+        if not data:
+            return came
+        came += data

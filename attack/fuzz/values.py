@@ -1,0 +1,106 @@
+"""Random bodies: well-formed ones with a few fields spoiled, any JSON at all, and any bytes."""
+
+import json
+from random import Random
+from typing import Any, Final
+
+from attack.bodies import OPERATIONS, PATHS
+
+_NUMBERS: Final = (
+    *(0, -1, 1, 9, 59, 55, 2**31, 2**63 - 1, 2**63, -(2**63), 10**30, 10000, 10001, 0.1, -0.0),
+    *(1e-320, 1e308, 10000.01, 0.005, float("nan"), float("inf"), -float("inf")),
+)
+_TEXTS: Final = (
+    *("", " ", "\x00", "null", "NaN", "\u202e", "\ud800", "\r\nX: 1", "😀" * 40, "€" * 200),
+    *("x" * 9000, "'; DROP TABLE transactions; --", "%s%n", "{}", "../..", "0244000001"),
+    *("0244000009", "+233244000001", "233244000001", "02440000011", "4111111111111111"),
+    *("2026-01-01 09:00", "2026-02-30", "9999-12-31", "0000-00-00", "http://127.0.0.1:9/"),
+    *("http://[", "https://x.invalid", "//", "http://u:p@127.0.0.1/", "200000000001", "S002"),
+)
+_WORDS: Final = (
+    *("CTM", "DTTW", "MTC", "BLP", "ATP", "MOM", "CRD", "CRM", "BNK", "MTN", "VOD", "AIR", "VIS"),
+    *("MAS", "ECO", "ECG", "GHS", "USD", "SENT", "A"),
+)
+_SERVICES: Final = (55, 56, 57, 59)
+
+
+def request(random: Random) -> tuple[str, bytes]:
+    """A path of the interface, and a body for it."""
+    kind = random.random()
+    if kind < 0.1:
+        return random.choice(PATHS), random.randbytes(random.randint(0, 200))
+    if kind < 0.25:
+        return random.choice(PATHS), written(document(random, 4), random)
+    path, body = near_miss(random)
+    raw = written(body, random)
+    if random.random() < 0.15:
+        raw = damaged(raw, random)
+    return path, raw
+
+
+def near_miss(random: Random) -> tuple[str, dict[str, Any]]:
+    """A well-formed body with some fields gone, replaced or added; now and then none at all."""
+    operation = random.choice(list(OPERATIONS.values()))
+    body = dict(operation.body)
+    body["service_id"] = random.choice(_SERVICES)
+    if "transaction_id" in body:
+        body["transaction_id"] = f"T{random.randrange(50)}"
+    for field in random.sample(sorted(body), min(random.randint(0, 3), len(body))):
+        if random.random() < 0.2:
+            del body[field]
+        else:
+            body[field] = value(random)
+    if random.random() < 0.1:
+        body[text(random)] = document(random, 3)
+    path = random.choice(PATHS) if random.random() < 0.05 else operation.path
+    return path, body
+
+
+def value(random: Random) -> object:
+    """A value of a field."""
+    kind = random.random()
+    if kind < 0.3:
+        return number(random)
+    if kind < 0.6:
+        return text(random)
+    return random.choice(_WORDS) if kind < 0.85 else document(random, 3)
+
+
+def number(random: Random) -> float:
+    """A number, odd ones most often."""
+    if random.random() < 0.6:
+        return random.choice(_NUMBERS)
+    return random.choice((random.randint(-(10**6), 10**6), random.uniform(-1e5, 1e5)))
+
+
+def text(random: Random) -> str:
+    """A text, odd ones most often."""
+    if random.random() < 0.7:
+        return random.choice(_TEXTS)
+    return "".join(chr(random.choice((random.randrange(128), 0x661, 0x1F600))) for _ in range(9))
+
+
+def document(random: Random, depth: int) -> object:
+    """Any JSON, so many levels deep at most; now and then far deeper."""
+    kind = random.random()
+    if depth == 0 or kind < 0.4:
+        return random.choice((None, True, False, number(random), text(random)))
+    if kind < 0.42:
+        return json.loads("[" * 200 + "]" * 200)
+    inner = (document(random, depth - 1) for _ in range(random.randint(0, 4)))
+    return list(inner) if kind < 0.7 else {text(random): each for each in inner}
+
+
+def written(document_: object, random: Random) -> bytes:
+    """JSON as Python writes it: with NaN, and half surrogate pairs where nothing is escaped."""
+    escaped = random.random() < 0.5
+    return json.dumps(document_, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
+
+
+def damaged(raw: bytes, random: Random) -> bytes:
+    """A few bytes changed, left out or repeated."""
+    data = bytearray(raw)
+    for _ in range(random.randint(1, 4)):
+        at = random.randrange(len(data) + 1)
+        data[at : at + random.randint(0, 3)] = random.randbytes(random.randint(0, 3))
+    return bytes(data)

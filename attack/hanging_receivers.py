@@ -1,0 +1,126 @@
+"""Payments whose receivers hang, many more of them than the server may have descriptors."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from attack.bodies import collection
+from attack.load import send_all
+from attack.plan import Plan
+from attack.receivers import Receiver, hanging, receiving
+from attack.results import Result, at_most, none_of, within
+from attack.servers import Probe, Server, raise_own_limit, serving
+from attack.wire import NoAnswer, request_bytes
+
+_DESCRIPTORS: Final = 1024
+_CALLED_WITHIN_S: Final = 30.0
+_SILENCE_S: Final = 2.0
+_LOG_BYTES: Final = 1_000_000
+# More receivers than this are sent for their number alone: a good one is not waited for.
+_MOST_WAITED_FOR: Final = 1_500
+_OBSERVED_S: Final = 20.0
+# What the verdict of an attempt says that failed because we had no descriptors.
+_OUR_SHORTAGE: Final = ("Too many open files", "no call can leave this machine")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run with so many receivers. called_after_s: None where the good one was never called."""
+
+    receivers: int
+    good_one_waited_for: bool
+    called_after_s: float | None
+    silence_s: float
+    log_bytes: int
+    tracebacks: int
+    spent_on_shortage: Sequence[str]
+    descriptors: int
+    limit: int
+    unanswered: int
+
+
+def judge(measured: Measured) -> list[Result]:
+    """Each figure beside its bound."""
+    name = f"{measured.receivers:,} hanging receivers:"
+    results = [
+        at_most(f"{name} longest silence of the API", measured.silence_s, _SILENCE_S, "s"),
+        at_most(f"{name} payments without an answer", measured.unanswered, 0),
+        at_most(f"{name} log", measured.log_bytes / 1000, _LOG_BYTES / 1000, "kB"),
+        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
+        none_of(f"{name} attempts used up by our shortage", measured.spent_on_shortage),
+        at_most(f"{name} descriptors open", measured.descriptors, measured.limit - 1),
+    ]
+    if measured.good_one_waited_for:
+        called = measured.called_after_s
+        results.insert(0, within(f"{name} a good one is called after", called, _CALLED_WITHIN_S))
+    return results
+
+
+async def attack(plan: Plan) -> list[Result]:
+    """One run for each number of receivers."""
+    room = raise_own_limit() - 500
+    counts = plan.pick((1_100,), (1_100, 1_500, 6_000))
+    results = []
+    for count in counts:
+        results += judge(await measure(plan, min(count, room)))
+    return results
+
+
+async def measure(plan: Plan, count: int) -> Measured:
+    """Pay to all of them, then to a good one, and watch until that is called."""
+    log = plan.directory / f"hanging-{count}.log"
+    waited = count <= _MOST_WAITED_FOR
+    async with (
+        serving(log, "settle_delay_ms=100", descriptors=_DESCRIPTORS) as server,
+        receiving() as good,
+    ):
+        with hanging(count) as urls:
+            async with Probe(server).running() as probe:
+                payments = (
+                    request_bytes("/make_payment", collection(f"T{number}", callback_url=url))
+                    for number, url in enumerate(urls)
+                )
+                statuses = await send_all(server.port, payments)
+                if waited:
+                    called_after_s = await _good_one(server, good)
+                else:
+                    called_after_s = None
+                    await asyncio.sleep(_OBSERVED_S)
+                silence_s = probe.longest_silence_s
+            spent = await _spent_on_shortage(server) if waited else ()
+        return Measured(
+            receivers=count,
+            good_one_waited_for=waited,
+            called_after_s=called_after_s,
+            silence_s=silence_s,
+            log_bytes=log.stat().st_size,
+            tracebacks=server.tracebacks,
+            spent_on_shortage=spent,
+            descriptors=probe.descriptors,
+            limit=_DESCRIPTORS,
+            unanswered=sum(1 for status in statuses if status != 202),
+        )
+
+
+async def _good_one(server: Server, good: Receiver) -> float | None:
+    """How long after its payment the good receiver is called."""
+    began = time.monotonic()
+    payment = request_bytes("/make_payment", collection("good", callback_url=good.url))
+    await send_all(server.port, [payment], connections=1, within=_CALLED_WITHIN_S)
+    try:
+        await asyncio.wait_for(good.called.wait(), _CALLED_WITHIN_S + 10)
+    except TimeoutError:
+        return None
+    return time.monotonic() - began
+
+
+async def _spent_on_shortage(server: Server) -> Sequence[str]:
+    """The verdicts of attempts that never left this machine and were counted all the same."""
+    try:
+        callbacks = await server.listed("callbacks")
+    except NoAnswer as error:
+        return (f"the callbacks cannot be listed: {error}",)
+    verdicts = (attempt["verdict"] for each in callbacks for attempt in each["attempts"])
+    return [verdict for verdict in verdicts if any(said in verdict for said in _OUR_SHORTAGE)]

@@ -1,0 +1,28 @@
+"""Many requests of one kind, over a few connections that are kept alive."""
+
+import asyncio
+from collections.abc import Iterable
+
+from attack.wire import KeptConnection, NoAnswer
+
+_CONNECTIONS = 8
+
+
+async def send_all(
+    port: int, requests: Iterable[bytes], connections: int = _CONNECTIONS, within: float = 10.0
+) -> list[int]:
+    """Send them all; returns the HTTP statuses as they came, 0 where none came in time."""
+    left = iter(requests)
+    statuses: list[int] = []
+
+    async def work() -> None:
+        connection = KeptConnection(port)
+        for request in left:
+            try:
+                statuses.append((await connection.send(request, within)).status)
+            except NoAnswer:
+                statuses.append(0)
+        connection.close()
+
+    await asyncio.gather(*(work() for _ in range(connections)))
+    return statuses

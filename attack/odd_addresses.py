@@ -1,0 +1,155 @@
+"""Addresses of callbacks that are hard to read: refused with a sentence, or really tried."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from attack.bodies import collection
+from attack.plan import Plan
+from attack.results import Result, at_least, at_most, none_of
+from attack.servers import Server, serving
+from attack.settled import attempted, never_tried
+from attack.wire import KeptConnection, NoAnswer, Response, request_bytes
+
+_ATTEMPTED_WITHIN_S: Final = 10.0
+# Nothing leaves this machine, whatever an address turns out to be.
+_LOOPBACK_ONLY: Final = json.dumps({"allow": ["127.0.0.0/8", "::1"]})
+ODD: Final = (
+    *("http://[1:2:3]:9/", "http://[:::]:9/", "http://[::1.]:9/", "http://[]:9/"),
+    *("http://[::1", "http://::1]:9/", "http://[::1]x:9/", "http://[::1]:/", "http://[.]:9/"),
+    *("http://[:]:9/", "http://[1]:9/", "http://[::ffff:1.2.3]:9/", "http://[::g]:9/"),
+    *("http://[fe80::1%]:9/", "http://[fe80::1%25]:9/", "http://[fe80::1%25lo]:9/"),
+    *("http://[v1.x]:9/", "http://[::1]:65536/", "http://[::1]:-1/", "http://[127.0.0.1]:9/"),
+    *("http://127.0.0.1:0/", "http://127.0.0.1:99999/", "http://127.0.0.1:/", "http://:9/"),
+    *("http://127.0.0.1:９/", "http://127.0.0.1:9 /", "http://127.0.0.1:+9/", "http://@:9/"),
+    *("http://", "http:///", "http://?", "http://#", "http:127.0.0.1", "//127.0.0.1:9/"),
+    *("http://.:9/", "http://..:9/", "http://a..b.invalid:9/", "http://.invalid:9/"),
+    *("http://-.invalid:9/", "http://_.invalid:9/", "http://xn--.invalid:9/"),
+    *("http://xn--a.invalid:9/", f"http://{'a' * 64}.invalid:9/", "http://ä.invalid:9/"),
+    *(f"http://{'a.' * 130}invalid:9/", "http://%00.invalid:9/", "http://%.invalid:9/"),
+    *("http://%zz.invalid:9/", "http://\u202e.invalid:9/", "http://\u00ad.invalid:9/"),
+    *("http://\ud800.invalid:9/", "http://127.0.0.1:9/\ud800", "http://127.0.0.1:9/%"),
+    *("http://127.0.0.1:9/%zz", "http://127.0.0.1:9/\x00", "http://127.0.0.1:9/\r\nX: 1"),
+    *("http://127.0.0.1:9/?%", "http://127.0.0.1:9/#\u2028", "http://127.0.0.1:9/../.."),
+    *("http://u:p@", "http://u:p@:9/", "http://u:\ud800@127.0.0.1:9/", "http://@@127.0.0.1:9/"),
+    *("http://127.0.0.1\\:9/", "http://127.0.0.1:9\\x", "http://1.2.3.4.5:9/", "http://256.1:9/"),
+    *("http://127.0.0.1:9/ x", " http://127.0.0.1:9/", "http://127.0.0.1:9/\n", "ftp://x.invalid"),
+    *("file:///etc/hosts", "javascript:1", "http+unix://x.invalid", "https://127.0.0.1:9/", "x"),
+    *(f"http://127.0.0.1:9/{'x' * 3000}", f"http://127.0.0.1:9/{'é' * 700}", "http://💥:9/"),
+)
+_PIECES: Final = (
+    *("http://", "https://", "HTTP:", "//", "/", "\\", "[", "]", "[::", "::1", ":", "@", "?", "#"),
+    *("%", "%00", "%5B", ".", "..", "127.0.0.1", "0x7f", ".invalid", "é", "\u200b", "\u3002"),
+    *("\ud800", "\x00", "\t", " ", "xn--", "-", "_", "9", ":9", ":99999", "fe80::1%lo", "1:2:3"),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What did not end as it should, each with its address."""
+
+    tried: int
+    accepted: int
+    faults: Sequence[str]
+    unnamed: Sequence[str]
+    untried: Sequence[str]
+    resend_faults: Sequence[str]
+    tracebacks: int
+
+
+def judge(measured: Measured) -> list[Result]:
+    """Each figure beside its bound."""
+    name, tried = "odd addresses:", measured.tried
+    return [
+        at_least(f"{name} accepted", measured.accepted, 1),
+        none_of(f"{name} answered with neither 202 nor 400", measured.faults, tried),
+        none_of(f"{name} refused without naming the field", measured.unnamed, tried),
+        none_of(f"{name} accepted and never tried", measured.untried, measured.accepted),
+        none_of(f"{name} resend answers a fault", measured.resend_faults, tried),
+        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
+    ]
+
+
+async def attack(plan: Plan) -> list[Result]:
+    """Those of the list, and random ones."""
+    random = plan.random("odd-addresses")
+    random_ones = [mutated(random) for _ in range(plan.pick(300, 10_000))]
+    return judge(await measure(plan, [*ODD, *random_ones]))
+
+
+def mutated(random: Random) -> str:
+    """An address put together from pieces, or one of the list with a few characters changed.
+
+    No piece is a name that exists, and the server's rule keeps callbacks on loopback.
+    """
+    if random.random() < 0.4:
+        return "http://" + "".join(random.choices(_PIECES, k=random.randint(1, 6)))
+    text = list(random.choice(ODD[:-3]))
+    for _ in range(random.randint(1, 3)):
+        at = random.randrange(len(text) + 1)
+        text[at : at + random.randint(0, 1)] = random.choice(_PIECES)
+    return "".join(text)
+
+
+async def measure(plan: Plan, addresses: Sequence[str]) -> Measured:
+    """One payment, and one resend, for each address."""
+    settings = ("settle_delay_ms=0", "callback_attempts=1", "callback_timeout_s=2")
+    log = plan.directory / "odd.log"
+    async with serving(log, *settings, f"callback_hosts={_LOOPBACK_ONLY}") as server:
+        answers = await _paid(server, addresses)
+        callbacks = await attempted(server, _ATTEMPTED_WITHIN_S)
+        shown = list(zip(addresses, answers, strict=True))
+        return Measured(
+            tried=len(addresses),
+            accepted=sum(1 for answer in answers if answer.status == 202),
+            faults=[_said(*each) for each in shown if each[1].status not in {202, 400}],
+            unnamed=[_said(*each) for each in shown if _is_unnamed(each[1])],
+            untried=[ascii(each["url"]) for each in callbacks if never_tried(each)],
+            resend_faults=await _resent(server, callbacks, addresses),
+            tracebacks=server.tracebacks,
+        )
+
+
+async def _paid(server: Server, addresses: Sequence[str]) -> list[Response]:
+    connection = KeptConnection(server.port)
+    answers = []
+    for number, address in enumerate(addresses):
+        body = collection(f"T{number}", callback_url=address)
+        answers.append(await _answered(connection, "/make_payment", body))
+    connection.close()
+    return answers
+
+
+async def _answered(connection: KeptConnection, path: str, body: object) -> Response:
+    """The answer; one with status 0 where there is none."""
+    try:
+        return await connection.send(request_bytes(path, body))
+    except NoAnswer as error:
+        return Response(0, {}, str(error).encode())
+
+
+def _is_unnamed(answer: Response) -> bool:
+    """Half of a surrogate pair is no text, so then it is the whole body that cannot be read."""
+    named = b"callback_url" in answer.body or b"not valid JSON" in answer.body
+    return answer.status == 400 and not named
+
+
+async def _resent(
+    server: Server, callbacks: Sequence[dict[str, Any]], addresses: Sequence[str]
+) -> list[str]:
+    """One callback sent again to each of the addresses: 202, or 400 with a sentence."""
+    connection = KeptConnection(server.port)
+    found = []
+    for address in addresses if callbacks else ():
+        path = f"/_sandbox/callbacks/{callbacks[0]['id']}/resend"
+        answer = await _answered(connection, path, {"url": address})
+        if answer.status not in {202, 400}:
+            found.append(_said(address, answer))
+    connection.close()
+    return found
+
+
+def _said(address: str, answer: Response) -> str:
+    return f"{address!a}: HTTP {answer.status} {answer.body[:80]!r}"

@@ -1,0 +1,123 @@
+"""What open waits that find nothing cost a payment, in two servers with the same records."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from attack.bodies import collection
+from attack.load import send_all
+from attack.plan import Plan
+from attack.results import Result, at_most
+from attack.servers import Server, serving
+from attack.wire import KeptConnection, NoAnswer, connected, read_response, request_bytes
+
+_RATIO: Final = 1.5
+_BLOCK: Final = 20
+# One payment that takes longer than this counts as this long.
+_LONGEST_S: Final = 3.0
+# Nothing is settled, so nothing else happens in the servers.
+_SETTLE_LATER: Final = "settle_delay_ms=86400000"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times of a payment over one connection, in milliseconds, medians."""
+
+    what: str
+    with_ms: float
+    without_ms: float
+
+
+def judge(measured: Measured) -> Result:
+    """The ratio beside its bound, and the times that it is made of."""
+    times = f"({measured.with_ms:.2f} ms against {measured.without_ms:.2f} ms)"
+    what = f"{measured.what}: a payment takes, times that without, {times}"
+    return at_most(what, measured.with_ms / measured.without_ms, _RATIO)
+
+
+async def attack(plan: Plan) -> list[Result]:
+    """One waiter, then a hundred, then some that have hung up."""
+    records = plan.pick(4_000, 100_000)
+    seconds = plan.pick(1.5, 10.0)
+    logs = plan.directory / "waited.log", plan.directory / "free.log"
+    async with (
+        serving(logs[0], _SETTLE_LATER) as waited,
+        serving(logs[1], _SETTLE_LATER) as free,
+    ):
+        await asyncio.gather(_fill(waited, records), _fill(free, records))
+        results = [await _with_waiters(waited, free, 1, records, seconds)]
+        results.append(await _with_waiters(waited, free, 100, records, seconds))
+        gone = 300
+        await _open_and_hang_up(waited, gone)
+        results.append(await _compare(waited, free, f"after {gone} waiters hung up", seconds))
+        return [judge(each) for each in results]
+
+
+async def _fill(server: Server, records: int) -> None:
+    bodies = (collection(f"fill-{number}") for number in range(records))
+    await send_all(server.port, (request_bytes("/make_payment", body) for body in bodies))
+
+
+async def _with_waiters(
+    waited: Server, free: Server, count: int, records: int, seconds: float
+) -> Measured:
+    async with AsyncExitStack() as opened:
+        await _open(waited, count, opened)
+        name = f"{count} open waits, {records:,} records"
+        return await _compare(waited, free, name, seconds)
+
+
+async def _open_and_hang_up(server: Server, count: int) -> None:
+    async with AsyncExitStack() as opened:
+        await _open(server, count, opened)
+
+
+async def _open(server: Server, count: int, opened: AsyncExitStack) -> None:
+    """Open so many waits, each of which has looked once: one that comes later has its answer.
+
+    A server that does not answer meanwhile shows that in the figures.
+    """
+    with suppress(NoAnswer):
+        for _ in range(count):
+            _, writer = await opened.enter_async_context(connected(server.port))
+            writer.write(_wait(600))
+        async with connected(server.port) as (reader, writer):
+            writer.write(_wait(0))
+            await read_response(reader, within=_LONGEST_S)
+
+
+def _wait(timeout_s: float) -> bytes:
+    match = {"service_id": 55, "transaction_id": "never"}
+    return request_bytes("/_sandbox/requests/wait", {"match": match, "timeout_s": timeout_s})
+
+
+async def _compare(waited: Server, free: Server, what: str, seconds: float) -> Measured:
+    """Blocks of payments at either server in turn, so both meet the same load of the machine."""
+    times: tuple[list[float], list[float]] = ([], [])
+    connections = [KeptConnection(server.port) for server in (waited, free)]
+    ends = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < ends or not number:
+        number += 1
+        for connection, spent in zip(connections, times, strict=True):
+            await _pay(connection, f"{what} {number}", spent, ends)
+    for connection in connections:
+        connection.close()
+    return Measured(what, median(times[0]) * 1000, median(times[1]) * 1000)
+
+
+async def _pay(connection: KeptConnection, name: str, spent: list[float], ends: float) -> None:
+    """A block of payments, cut short when the time is over."""
+    for each in range(_BLOCK):
+        began = time.monotonic()
+        if each and began > ends:
+            return
+        request = request_bytes("/make_payment", collection(f"{name} {each}"))
+        try:
+            await connection.send(request, within=_LONGEST_S)
+            spent.append(time.monotonic() - began)
+        except NoAnswer:
+            spent.append(_LONGEST_S)
