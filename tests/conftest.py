@@ -16,6 +16,8 @@ from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
 from tests import postgres
 
+pytest_plugins = ["tests.timeouts"]
+
 REQUEST_TIME = "2026-01-01 09:00"
 
 

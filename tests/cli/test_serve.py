@@ -18,7 +18,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from tests.cli.processes import SOON, command, end, ended, first_line, in_background, process, running
+from tests.cli.processes import (
+    SOON,
+    command,
+    end,
+    ended,
+    first_line,
+    in_background,
+    process,
+    running,
+)
 
 POSTGRES = "sandbox_sim.adapters.stores.postgres"
 
