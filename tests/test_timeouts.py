@@ -57,7 +57,9 @@ def test_a_coroutine_that_waits_too_long_is_shown(pytester: pytest.Pytester) -> 
     pytester.makepyfile(ASYNC_TEST)
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
 
-    result = pytester.runpytest_subprocess("-p", "tests.timeouts", "--timeout=0.1", timeout=30)
+    result = pytester.runpytest_subprocess(
+        "-p", "tests.timeouts", "--timeout=0.5", "-otimeout_func_only=1", timeout=30
+    )
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*asyncio tasks*", "*in test_it", "*asyncio.Event().wait()*"])
