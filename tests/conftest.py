@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession, web
+from hypothesis import settings
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
@@ -17,6 +18,11 @@ from sandbox_sim.web.server import GatewayRunner
 from tests import postgres
 
 pytest_plugins = ["tests.timeouts"]
+
+# A deadline would fail on a busy machine; --hypothesis-profile=long looks further.
+settings.register_profile("suite", deadline=None, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=2000)
+settings.load_profile("suite")
 
 REQUEST_TIME = "2026-01-01 09:00"
 
