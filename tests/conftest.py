@@ -17,9 +17,12 @@ from sandbox_sim.config import Settings
 from sandbox_sim.web.server import GatewayRunner
 from tests import postgres
 
-# A busy machine makes examples slow, which says nothing about the code.
-settings.register_profile("without deadline", deadline=None)
-settings.load_profile("without deadline")
+pytest_plugins = ["tests.timeouts"]
+
+# A deadline would fail on a busy machine; --hypothesis-profile=long looks further.
+settings.register_profile("suite", deadline=None, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=2000)
+settings.load_profile("suite")
 
 REQUEST_TIME = "2026-01-01 09:00"
 

@@ -15,8 +15,12 @@ CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
 def stopped_by(codes: Mapping[signal.Signals, int]) -> "asyncio.Future[int]":
     """A future that the first of these signals gives its exit code to.
 
-    From then on the process ignores all of them, to its very end.
+    From then on the process ignores all of them, to its very end. An interrupt that the process
+    ignores from its start stays ignored: a shell starts background jobs of a script so, because
+    Ctrl-C is meant for the job in the foreground.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        codes = {number: code for number, code in codes.items() if number != signal.SIGINT}
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[int] = loop.create_future()
 

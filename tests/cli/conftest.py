@@ -28,7 +28,8 @@ async def listen() -> AsyncIterator[Listen]:
     async def start(handler: Handler, tls: ssl.SSLContext | None = None) -> str:
         app = web.Application()
         app.router.add_post("/callback", handler)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+        # aiohttp waits without end for a handler when the timeout is 0.
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         runners.append(runner)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()

@@ -18,12 +18,31 @@ def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]
     return process(*command(*arguments))
 
 
+def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
+    """The same, started as a script starts `command &`: with SIGINT ignored."""
+    return process("sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command(*arguments))
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """What is started here does not ignore SIGINT, even where the tests themselves do.
+
+    A process inherits an ignored signal; a handler it does not, it gets the default instead.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def process(*words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
     """What these words start, killed at the end, if it is still there."""
-    process = subprocess.Popen(  # noqa: S603 -- ourselves
-        words, stdout=stdout, stderr=subprocess.PIPE, text=True
-    )
+    with interruptible():
+        process = subprocess.Popen(  # noqa: S603 -- ourselves
+            words, stdout=stdout, stderr=subprocess.PIPE, text=True
+        )
     try:
         yield process
     finally:

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from sandbox_sim.domain.inbox import check_signature
+from tests.cli.processes import interruptible
 
 CHECKS = (
     "reachable",
@@ -69,9 +70,10 @@ async def trusting(_request: web.Request) -> web.Response:
 
 
 async def started(*arguments: str, **environment: object) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "sandbox_sim", *arguments),
-        env={**os.environ, **{name: str(value) for name, value in environment.items()}},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    with interruptible():
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "sandbox_sim", *arguments),
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )

@@ -18,7 +18,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from tests.cli.processes import SOON, command, end, ended, first_line, process, running
+from tests.cli.processes import (
+    SOON,
+    command,
+    end,
+    ended,
+    first_line,
+    in_background,
+    process,
+    running,
+)
 
 POSTGRES = "sandbox_sim.adapters.stores.postgres"
 
@@ -109,6 +118,18 @@ def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None
         ended_with, _, err = end(server, by)
 
     assert (ended_with, err) == (code, "")
+
+
+@pytest.mark.decision("D1")
+def test_a_server_in_the_background_of_a_script_ignores_ctrl_c_and_stops_by_sigterm() -> None:
+    with in_background("--json", "serve", "--port", "0", "--store", "memory:") as server:
+        url = json.loads(first_line(server))["url"]
+
+        server.send_signal(signal.SIGINT)
+        assert answers(f"{url}/_sandbox/livez")
+        code, _, err = end(server, signal.SIGTERM)
+
+    assert (code, err) == (0, "")
 
 
 class TestNobodyReadsItsOutput:

@@ -22,8 +22,8 @@ from sandbox_sim.cli import workers
 from sandbox_sim.cli.workers import CannotStart, _Crew
 from sandbox_sim.config import Settings
 from tests import postgres
-from tests.cli.processes import SOON, end, ended, first_line, running
-from tests.cli.test_serve import in_process
+from tests.cli.processes import SOON, end, ended, first_line, in_background, running
+from tests.cli.test_serve import answers, in_process
 
 CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
 
@@ -175,6 +175,20 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
 
         assert (code, err) == (130, "")
         assert f"state: {masked(store)}" in out
+        assert not any(map(is_there, workers))
+
+
+def test_in_the_background_of_a_script_they_ignore_ctrl_c_and_stop_by_sigterm(store: str) -> None:
+    settings = ("--port", "0", "--workers", "2", "--store", store)
+    with in_background("--json", "serve", *settings) as server:
+        url = json.loads(first_line(server))["url"]
+        workers = children(server.pid)
+
+        server.send_signal(signal.SIGINT)
+        assert answers(f"{url}/_sandbox/livez")
+        code, _, err = end(server, signal.SIGTERM)
+
+        assert (code, err) == (0, "")
         assert not any(map(is_there, workers))
 
 

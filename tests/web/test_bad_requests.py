@@ -51,8 +51,9 @@ def wrong_values() -> Iterator[Any]:
             continue  # all but service_id are filters; test_sms_history has them
         for field in operation.body:
             values = WRONG.get(field, TEXT)
-            for value in values[1:] if field == "nickname" else values:
-                yield pytest.param(name, field, value, id=f"{name}-{field}-{value!r}")
+            wrong = values[1:] if field == "nickname" else values
+            if wrong:
+                yield pytest.param(name, field, wrong, id=f"{name}-{field}")
 
 
 def assert_bad(answer: Seen | Answer, path: str, *fields: str) -> None:
@@ -77,33 +78,29 @@ async def test_a_well_formed_body_is_no_bad_request(sandbox: Sandbox, name: str)
 
 @pytest.mark.spec("codes")
 @pytest.mark.decision("D5", "D6")
-@pytest.mark.parametrize(("name", "field", "value"), [*wrong_values()])
+@pytest.mark.parametrize(("name", "field", "values"), [*wrong_values()])
 async def test_a_blank_or_mistyped_field_is_named(
-    sandbox: Sandbox, name: str, field: str, value: object
+    sandbox: Sandbox, name: str, field: str, values: list[object]
 ) -> None:
     operation = OPERATIONS[name]
 
-    answer = await sandbox.post(operation.path, {**operation.body, field: value})
+    for value in values:
+        answer = await sandbox.post(operation.path, {**operation.body, field: value})
 
-    assert_bad(answer, operation.path, field)
+        assert_bad(answer, operation.path, field)
 
 
 @pytest.mark.spec("codes", "errors")
 @pytest.mark.decision("D5", "D6")
-@pytest.mark.parametrize(
-    ("name", "field"),
-    [
-        (name, field)
-        for name, operation in OPERATIONS.items()
-        for field in operation.body
-        if field not in OPTIONAL and (name != "history" or field == "service_id")
-    ],
-)
-async def test_a_missing_field_is_named(sandbox: Sandbox, name: str, field: str) -> None:
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_a_missing_field_is_named(sandbox: Sandbox, name: str) -> None:
     operation = OPERATIONS[name]
-    body = {key: value for key, value in operation.body.items() if key != field}
+    required = set(operation.body) - OPTIONAL if name != "history" else {"service_id"}
 
-    assert_bad(await sandbox.post(operation.path, body), operation.path, field)
+    for field in required:
+        body = {key: value for key, value in operation.body.items() if key != field}
+
+        assert_bad(await sandbox.post(operation.path, body), operation.path, field)
 
 
 @pytest.mark.decision("D5")
@@ -119,15 +116,16 @@ async def test_every_missing_field_is_named(sandbox: Sandbox, trans_type: str | 
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "0e5", "-0"])
 @pytest.mark.parametrize("name", ["collection", "card", "payout", "bill", "airtime"])
-async def test_an_amount_is_a_number_above_0(sandbox: Sandbox, name: str, number: str) -> None:
+async def test_an_amount_is_a_number_above_0(sandbox: Sandbox, name: str) -> None:
     operation = OPERATIONS[name]
-    body = json.dumps(operation.body).replace(" 10.5,", f" {number},").encode()
 
-    answer = await exchange(sandbox, request_bytes(operation.path, body))
+    for number in ("NaN", "Infinity", "-Infinity", "1e400", "-1e400", "0e5", "-0"):
+        body = json.dumps(operation.body).replace(" 10.5,", f" {number},").encode()
 
-    assert_bad(answer, operation.path)
+        answer = await exchange(sandbox, request_bytes(operation.path, body))
+
+        assert_bad(answer, operation.path)
 
 
 @pytest.mark.spec("endpoint.1")
@@ -248,21 +246,20 @@ async def test_every_wrong_field_is_named(
     assert not [field for field in right if field in answer.message]
 
 
+NO_OBJECT = [
+    *(b"", b" ", b"{", b"{}}", b"{} {}", b"{'service_id': 55}", b'{"service_id": 55,}'),
+    *(b"null", b"true", b"55", b'"text"', b"[]", b"[{}]", b"service_id=55", b"<xml/>"),
+    *(b"\xff\xfe", b'{"service_id": "\xff"}', '{"service_id": 55}'.encode("utf-16")),
+    *(b'{"service_id": "\\ud800"}', b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000),
+    b'{"service_id": ' + b"9" * 10_000 + b"}",
+]
+
+
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize(
-    "body",
-    [
-        *(b"", b" ", b"{", b"{}}", b"{} {}", b"{'service_id': 55}", b'{"service_id": 55,}'),
-        *(b"null", b"true", b"55", b'"text"', b"[]", b"[{}]", b"service_id=55", b"<xml/>"),
-        *(b"\xff\xfe", b'{"service_id": "\xff"}', '{"service_id": 55}'.encode("utf-16")),
-        *(b'{"service_id": "\\ud800"}', b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000),
-        b'{"service_id": ' + b"9" * 10_000 + b"}",
-    ],
-    ids=lambda body: repr(body[:24]),
-)
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_body_must_be_a_json_object(sandbox: Sandbox, path: str, body: bytes) -> None:
-    assert_bad(await exchange(sandbox, request_bytes(path, body)), path)
+async def test_a_body_must_be_a_json_object(sandbox: Sandbox, path: str) -> None:
+    for body in NO_OBJECT:
+        assert_bad(await exchange(sandbox, request_bytes(path, body)), path)
 
 
 @pytest.mark.decision("D5")

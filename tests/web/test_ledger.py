@@ -167,16 +167,14 @@ BAD_TOPUPS: list[tuple[bytes, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("body", "named"), BAD_TOPUPS, ids=[repr(body[:60]) for body, _ in BAD_TOPUPS]
-)
 async def test_a_bad_topup_says_what_is_wrong_with_each_field_and_posts_nothing(
-    sandbox: Sandbox, body: bytes, named: list[str]
+    sandbox: Sandbox,
 ) -> None:
-    answer = await exchange(sandbox, request_bytes(TOPUP, body, credentials=False))
+    for body, named in BAD_TOPUPS:
+        answer = await exchange(sandbox, request_bytes(TOPUP, body, credentials=False))
 
-    assert_error(answer, 400, *named)
-    assert await moved(sandbox) == []
+        assert_error(answer, 400, *named)
+        assert await moved(sandbox) == [], body[:60]
 
 
 class TestPostings:
@@ -323,13 +321,11 @@ BAD_QUERIES: list[tuple[str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("query", "named"), BAD_QUERIES, ids=[q[:40] for q, _ in BAD_QUERIES])
-async def test_a_bad_query_says_what_is_wrong_with_each_field(
-    sandbox: Sandbox, query: str, named: list[str]
-) -> None:
-    request = request_bytes(f"{LEDGER}?{query}", b"", method="GET", credentials=False)
+async def test_a_bad_query_says_what_is_wrong_with_each_field(sandbox: Sandbox) -> None:
+    for query, named in BAD_QUERIES:
+        request = request_bytes(f"{LEDGER}?{query}", b"", method="GET", credentials=False)
 
-    assert_error(await exchange(sandbox, request), 400, *named)
+        assert_error(await exchange(sandbox, request), 400, *named)
 
 
 @pytest.mark.parametrize("model", [ledger_face.Topup, ledger_face.LedgerListQuery, ListQuery])

@@ -209,17 +209,14 @@ BAD: dict[str, list[object]] = {
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D6", "D26")
-@pytest.mark.parametrize(
-    ("field", "wrong"), [(field, wrong) for field, values in BAD.items() for wrong in values]
-)
-async def test_a_bad_filter_is_a_bad_request_in_http_200(
-    sandbox: Sandbox, field: str, wrong: object
-) -> None:
-    answer = await sandbox.history(**{field: wrong})
+@pytest.mark.parametrize("field", BAD)
+async def test_a_bad_filter_is_a_bad_request_in_http_200(sandbox: Sandbox, field: str) -> None:
+    for wrong in BAD[field]:
+        answer = await sandbox.history(**{field: wrong})
 
-    assert (answer.status, answer.code) == (200, "400")
-    assert field in answer.message
-    assert set(answer.body) == {"response_code", "response_message"}
+        assert (wrong, answer.status, answer.code) == (wrong, 200, "400")
+        assert field in answer.message
+        assert set(answer.body) == {"response_code", "response_message"}
 
 
 @pytest.mark.spec("endpoint.11")

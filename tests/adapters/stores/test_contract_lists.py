@@ -44,36 +44,34 @@ LISTS: dict[str, tuple[Read, str, str]] = {
 }
 
 
+# The service, the record after which it goes on, the limit, and what is found.
+FOUND: list[tuple[int | None, int | None, int, list[int]]] = [
+    (None, None, 10, [4, 3, 2, 1, 0]),
+    (None, None, 2, [4, 3]),
+    (None, 3, 10, [2, 1, 0]),
+    (None, 0, 10, []),
+    (55, None, 10, [4, 2, 0]),
+    (56, None, 1, [3]),
+    (55, 4, 1, [2]),
+    (57, None, 10, []),
+    (None, 9, 10, []),
+]
+
+
 @pytest.mark.parametrize("kind", LISTS)
-@pytest.mark.parametrize(
-    ("service_id", "after_number", "limit", "expected"),
-    [
-        (None, None, 10, [4, 3, 2, 1, 0]),
-        (None, None, 2, [4, 3]),
-        (None, 3, 10, [2, 1, 0]),
-        (None, 0, 10, []),
-        (55, None, 10, [4, 2, 0]),
-        (56, None, 1, [3]),
-        (55, 4, 1, [2]),
-        (57, None, 10, []),
-        (None, 9, 10, []),
-    ],
-)
-async def test_newest_first_from_any_record_on(
-    store: Store,
-    kind: str,
-    service_id: int | None,
-    after_number: int | None,
-    limit: int,
-    expected: list[int],
-) -> None:
+async def test_newest_first_from_any_record_on(store: Store, kind: str) -> None:
     read, name, form = LISTS[kind]
     await store.run(fill)
-    going_on = None if after_number is None else form.format(after_number)
 
-    found = await store.run(lambda unit: read(unit, Listing(service_id, going_on, limit)))
+    for service_id, after_number, limit, expected in FOUND:
+        going_on = None if after_number is None else form.format(after_number)
+        listing = Listing(service_id, going_on, limit)
 
-    assert [getattr(each, name) for each in found] == [form.format(n) for n in expected]
+        async def find(unit: Unit, listing: Listing = listing) -> Sequence[Any]:
+            return await read(unit, listing)
+
+        found = await store.run(find)
+        assert [getattr(each, name) for each in found] == [form.format(n) for n in expected]
 
 
 async def test_what_is_over_is_in_no_list(store: Store, clock: VirtualClock) -> None:

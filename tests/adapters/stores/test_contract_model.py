@@ -245,7 +245,7 @@ units = st.tuples(st.sampled_from([0, 0, 1, 7, 40]), st.lists(steps, max_size=6)
 BEGIN, DECIDE = Step("begin", 55, 0), Step("decide", 55, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @example(sequence=[(0, [BEGIN], True), (40, [BEGIN, DECIDE], False), (1, [BEGIN], False)])
 @given(sequence=st.lists(units, max_size=12))
 async def test_a_store_does_what_the_model_does(

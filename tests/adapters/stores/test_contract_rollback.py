@@ -158,21 +158,15 @@ async def broken(store: Store, write: Write) -> None:
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_what_can_be_read_is_as_before(store: Store, write: Write) -> None:
+async def test_what_can_be_read_and_the_order_of_jobs_are_as_before(
+    store: Store, write: Write
+) -> None:
     await store.run(prepared)
     before = await store.run(state)
 
     await broken(store, write)
 
     assert await store.run(state) == before
-
-
-@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-async def test_the_same_jobs_are_claimed_in_the_same_order(store: Store, write: Write) -> None:
-    await store.run(prepared)
-
-    await broken(store, write)
-
     claimed = await store.run(lambda unit: unit.claim_due(NOW, 10))
     assert [each.subject for each in claimed] == ["due", "due too"]
 
