@@ -54,7 +54,7 @@ TOUCHES: Final[Mapping[str, Callable[[Path], None]]] = {
     "file truncated": lambda path: os.truncate(path, 0),
     "file and -wal removed": _remove_both,
 }
-_REDUCED: Final = 4
+_REDUCED: Final = 3
 
 
 @dataclass(frozen=True)

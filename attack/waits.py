@@ -40,7 +40,7 @@ def judge(measured: Measured) -> Result:
 
 async def attack(plan: Plan) -> list[Result]:
     """One waiter, then a hundred, then some that have hung up."""
-    records = plan.pick(4_000, 100_000)
+    records = plan.pick(2_500, 100_000)
     seconds = plan.pick(1.5, 10.0)
     logs = plan.directory / "waited.log", plan.directory / "free.log"
     async with (
