@@ -37,11 +37,15 @@ class Event:
     """One thing that happened. It is shown when somebody reads of it, and then only once.
 
     service_id: whose it is; None where that is unknown, or all of them.
+    inbox: the name of the inbox that a delivery came to.
+    record: what was written, where it was written by this server.
     """
 
     type: EventType
     service_id: int | None
     show: Callable[[], object]
+    inbox: str | None = None
+    record: object = None
 
     @cached_property
     def data(self) -> str:

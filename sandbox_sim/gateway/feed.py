@@ -186,5 +186,5 @@ class _NobodyElse:
     def tell(self, events: Sequence[Event]) -> None:
         pass
 
-    def listen(self, heard: Callable[[Sequence[Event]], None]) -> None:
-        pass
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        return lambda: None

@@ -11,7 +11,8 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 from sandbox_sim.gateway.records import Records, inbox_of
-from sandbox_sim.web.control_api import Guard, Routes, Wait, too_late
+from sandbox_sim.web.control_api import Guard, Routes, Wait
+from sandbox_sim.web.disconnection import answer_of_wait
 from sandbox_sim.web.records import page_of, search_of
 
 # A name that no path can spell, and more room than a request takes.
@@ -101,10 +102,8 @@ class Control:
         """
         kind = inbox_of(request.match_info["name"])
         asked = await search_of(request, kind, Wait)
-        found = await self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
-        if found is None:
-            return too_late(asked, await self._records.count(kind, asked.match))
-        return web.json_response({"messages": found})
+        waiting = self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
+        return await answer_of_wait(request, waiting, asked, "messages")
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
 from sandbox_sim.domain.codes import Reply
 from sandbox_sim.web.answers import Answer, render
 from sandbox_sim.web.app import DRAIN, FRONTDOOR, MAX_BODY_BYTES, OURS, is_goodbye
 from sandbox_sim.web.connection import MAX_HEADER_BYTES, Connection
 from sandbox_sim.web.cork import Cork
+from sandbox_sim.web.disconnection import DisconnectProtocol
 from sandbox_sim.web.frontdoor import Frontdoor
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -29,7 +29,7 @@ GRACE_S = 4.5
 _UNUSED_S = 3600.0
 
 
-class _Protocol(RequestHandler):
+class _Protocol(DisconnectProtocol):
     """aiohttp's own answer to what it cannot read would be plain text."""
 
     def handle_error(

@@ -155,9 +155,11 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         self.undo.append(take_back)
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        lists = [
-            service.transactions.newest_first() for service in self._listed(listing.service_id)
-        ]
+        services = self._listed(listing.service_id)
+        if len(services) == 1:
+            newest = services[0].transactions.newest_first(listing.after)
+            return list(itertools.islice(newest, listing.limit))
+        lists = [service.transactions.newest_first() for service in services]
         # The ids of transactions count up.
         place_of = attrgetter("initiated_at", "network_transaction_id")
         return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
