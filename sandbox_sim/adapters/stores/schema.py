@@ -191,6 +191,12 @@ CREATE TABLE clock (
 );
 INSERT INTO clock VALUES (NULL, NULL);
 """,
+    # How many bytes of memory a delivery takes: all inboxes together are bounded by them.
+    """
+ALTER TABLE inbox ADD COLUMN size BIGINT NOT NULL DEFAULT 0;
+UPDATE inbox SET size = length(document);
+CREATE INDEX inbox_sizes ON inbox (number, size);
+""",
 )
 
 
