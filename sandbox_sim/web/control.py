@@ -48,7 +48,8 @@ class Control:
             ("GET", "/_sandbox/inbox/{name}/messages", self._guard(self.inbox_messages)),
             ("POST", "/_sandbox/inbox/{name}/wait", self._guard(self.wait)),
             ("DELETE", "/_sandbox/inbox/{name}", self._guard(self.clear_inbox)),
-            ("*", "/_sandbox/inbox/{name}", self.receive),
+            # Callbacks come by any name that a network has for us, but not from a web page.
+            ("*", "/_sandbox/inbox/{name}", self._guard.no_page(self.receive)),
         ]
 
     async def livez(self, _request: web.Request) -> web.Response:
