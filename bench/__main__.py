@@ -11,7 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 
-from bench import fixture, load, postgres, sqlite
+from bench import fixture, load, memory, postgres, sqlite, waits
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
 from bench.processes import (
     LOAD_CORE,
@@ -116,7 +116,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4, help="of each round")
     parser.add_argument(
-        "--only", choices=["request", "life", "start", "sqlite", "postgres", "fixture"]
+        "--only",
+        choices=["request", "life", "start", "sqlite", "postgres", "waits", "memory", "fixture"],
     )
     options = parser.parse_args()
     pin(LOAD_CORE)
@@ -131,6 +132,10 @@ def main() -> None:
         sqlite.measure(options.rounds, options.seconds)
     if options.only in {None, "postgres"}:
         postgres.measure(options.rounds, options.seconds)
+    if options.only in {None, "waits"}:
+        waits.measure(options.rounds, options.seconds)
+    if options.only in {None, "memory"}:
+        memory.measure()
     if options.only in {None, "fixture"}:
         fixture.measure(options.rounds)
 

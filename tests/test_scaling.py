@@ -20,7 +20,7 @@ from sandbox_sim.gateway.overrides import Overrides
 from sandbox_sim.gateway.payments import Payments
 from sandbox_sim.gateway.rules import Rules
 from sandbox_sim.gateway.settlement import Notices, Settlement
-from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.gateway.waiting import Waiters
 from tests import postgres
 from tests.adapters.stores.conftest import eventually
 from tests.records import transaction
@@ -73,7 +73,7 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
     store = PostgresStore(url, clock)
     ids, accounts = RandomIds(), Accounts()
     settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, Notices())
-    overrides = Overrides(store, Rules(store, clock, ids), settlement, Watch(store, clock))
+    overrides = Overrides(store, Rules(store, clock, ids), settlement, Waiters(clock))
     payments = Payments(
         *(store, clock, ids, accounts, AnswerGate(), overrides),
         sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),

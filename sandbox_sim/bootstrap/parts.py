@@ -40,6 +40,7 @@ from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.gateway.snapshots import Snapshots
 from sandbox_sim.gateway.telling import TellingStore
 from sandbox_sim.gateway.timekeeping import Timekeeping
+from sandbox_sim.gateway.waiting import Waiters
 from sandbox_sim.gateway.watch import Watch
 from sandbox_sim.web.address import OurAddress
 from sandbox_sim.web.app import make_app
@@ -84,7 +85,8 @@ class Parts:
         self.clients = settings.clients()
         self.connections = shared_out(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
-        self.store = TellingStore(store, self.feed, clock)
+        self.waiters = Waiters(clock, relay)
+        self.store = TellingStore(store, self.feed, clock, self.waiters)
 
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
@@ -121,7 +123,7 @@ class Parts:
 
     def faces(self, guard: Guard) -> Sequence[Face]:
         """What answers under `/_sandbox/`."""
-        records = Records(self.store, self.journal, self.watch)
+        records = Records(self.store, self.journal, self.waiters, self.clock)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
             Control(self.store, self.clock, self.ids, records, self.clients, guard),
@@ -283,7 +285,7 @@ class Parts:
     @cached_property
     def overrides(self) -> Overrides:
         """Outcomes that users ask for."""
-        return Overrides(self.store, self.rules, self.settlement, self.watch)
+        return Overrides(self.store, self.rules, self.settlement, self.waiters)
 
     @cached_property
     def rules(self) -> Rules:
@@ -307,7 +309,7 @@ class Parts:
 
     @cached_property
     def watch(self) -> Watch:
-        """Who waits for something to be written."""
+        """For tests in this process, which step the clock whenever something was written."""
         return Watch(self.store, self.clock)
 
     @cached_property

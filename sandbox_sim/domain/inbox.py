@@ -2,6 +2,7 @@
 
 import hmac
 import re
+import sys
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
@@ -11,8 +12,12 @@ from sandbox_sim.domain.documents import said
 from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 
-# How many deliveries one inbox keeps to look at.
+# How many deliveries one inbox keeps to look at, and how many bytes all inboxes keep together:
+# deliveries need no token, and there may be any number of inboxes.
 KEPT_INBOX_MESSAGES: Final = 1_000
+KEPT_INBOX_BYTES: Final = 24 * 1024 * 1024
+# What a delivery takes beside its texts.
+_OVERHEAD_BYTES: Final = 1024
 
 _SIGNATURE: Final = re.compile("[0-9a-fA-F]{64}")
 
@@ -60,6 +65,12 @@ def shown(message: InboxMessage) -> dict[str, object]:
         "json": said(message.body, None),
         "signature": message.signature,
     }
+
+
+def size_of(message: InboxMessage) -> int:
+    """How many bytes of memory a delivery takes; a character takes up to four."""
+    headers = sum(sys.getsizeof(text) for header in message.headers for text in header)
+    return _OVERHEAD_BYTES + headers + sys.getsizeof(message.body)
 
 
 def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) -> Signature:

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
+from sandbox_sim.domain import callbacks
 from sandbox_sim.domain.codes import ACCEPTED, Reply
+from sandbox_sim.domain.events import EventType
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.outcomes import Outcome
@@ -16,7 +18,7 @@ from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.gateway.ports import Store, StoreError, Unit
 from sandbox_sim.gateway.rules import Rules, count, still_open
 from sandbox_sim.gateway.settlement import Settlement
-from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.gateway.waiting import Awaited, Shown, Subject, Waiters
 
 # How long an answer waits for a callback that is to come before it, in real time: a receiver may
 # be unable to answer before it has our answer.
@@ -31,11 +33,13 @@ class Overrides:
     at_hand: all of them; where there are none, everything goes as usual.
     """
 
-    def __init__(self, store: Store, rules: Rules, settlement: Settlement, watch: Watch) -> None:
+    def __init__(
+        self, store: Store, rules: Rules, settlement: Settlement, waiters: Waiters
+    ) -> None:
         self._store = store
         self._rules = rules
         self._settlement = settlement
-        self._watch = watch
+        self._waiters = waiters
         self.at_hand: Sequence[Rule] = rules.at_hand[RuleKind.OVERRIDE]
 
     async def decide(
@@ -102,14 +106,18 @@ class Overrides:
     async def first_attempt(self, service_id: int, network_id: str) -> None:
         """Return when the callback of a transaction was tried, or after some seconds."""
 
-        async def look() -> bool | None:
-            newest = Listing(service_id, limit=_NEWEST)
-            callbacks = await self._store.run(lambda unit: unit.list_callbacks(newest))
-            ours = (each for each in callbacks if each.network_transaction_id == network_id)
-            return any(callback.attempts for callback in ours) or None
+        def was_tried(record: Shown) -> bool:
+            return record["network_transaction_id"] == network_id and bool(record["attempts"])
 
+        async def search() -> Sequence[Shown]:
+            newest = Listing(service_id, limit=_NEWEST)
+            kept = await self._store.run(lambda unit: unit.list_callbacks(newest))
+            ours = (each for each in kept if each.network_transaction_id == network_id)
+            return [shown for shown in map(callbacks.shown, ours) if shown["attempts"]][:1]
+
+        wanted = Awaited(Subject(EventType.CALLBACK, service_id), "id", was_tried)
         with contextlib.suppress(StoreError):  # the payment itself is saved
-            await self._watch.until(look, PATIENCE_S)
+            await self._waiters.until(wanted, search, PATIENCE_S)
 
 
 def asked_by(payment: Payment) -> Asked:

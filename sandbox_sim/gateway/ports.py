@@ -384,8 +384,8 @@ class Relay(Protocol):
         """Let the others hear of what happened here; never waits."""
         ...
 
-    def listen(self, heard: Callable[[Sequence[Event]], None]) -> None:
-        """We have readers: call `heard` with what happens elsewhere, from now on."""
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        """Call `heard` with what happens elsewhere, until what is returned is called."""
         ...
 
 

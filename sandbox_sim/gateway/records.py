@@ -4,58 +4,58 @@ Records are searched by the fields that they are shown with, newest first. A sea
 looks at nothing of another.
 """
 
+import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain import callbacks, inbox, journal, sms, transactions
-from sandbox_sim.domain.listing import Listing, matches
+from sandbox_sim.domain.events import EventType
+from sandbox_sim.domain.listing import Listing, accepts
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.gateway.journal import Journal
-from sandbox_sim.gateway.ports import Store, Unit
-from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.gateway.searching import AT_ONCE, Kind, Search, ShownOnce, next_size, telling
+from sandbox_sim.gateway.waiting import Awaited, Came, Shown, Subject, Waiters
 
-Shown = dict[str, object]
-
-# How many records one unit of work reads; between two of them others have their turn.
-_AT_ONCE: Final = 500
 # No service has a larger number, and no database takes one.
 _LARGEST_SERVICE_ID: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of record: how a stretch of it is read, shown, and named."""
-
-    listed: Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
-    shown: Callable[[Any], Shown]
-    name: str
-    fields: tuple[str, ...]
-
-
 TRANSACTIONS: Final = Kind(
+    EventType.TRANSACTION,
     lambda unit, listing: unit.list_transactions(listing),
     transactions.shown,
     "network_transaction_id",
     transactions.SHOWN_FIELDS,
+    plain=("network_transaction_id", "transaction_id", "service_id"),
 )
 CALLBACKS: Final = Kind(
+    EventType.CALLBACK,
     lambda unit, listing: unit.list_callbacks(listing),
     callbacks.shown,
     "id",
     callbacks.SHOWN_FIELDS,
+    plain=("id", "network_transaction_id", "transaction_id", "service_id"),
 )
 MESSAGES: Final = Kind(
+    EventType.SMS,
     lambda unit, listing: unit.list_messages(listing),
     sms.shown,
     "processing_id",
     sms.SHOWN_FIELDS,
+    plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
 )
 
 
 REQUESTS: Final = Kind(
-    lambda unit, listing: unit.list_entries(listing), journal.shown, "id", journal.SHOWN_FIELDS
+    EventType.REQUEST,
+    lambda unit, listing: unit.list_entries(listing),
+    journal.shown,
+    "id",
+    journal.SHOWN_FIELDS,
+    plain=("id", "transaction_id", "operation", "path", "code", "rule", "service_id"),
 )
 
 
@@ -63,10 +63,13 @@ def inbox_of(name: str) -> Kind:
     """What lies in an inbox."""
     name = redact_text(name)  # as it was kept
     return Kind(
+        EventType.INBOX,
         lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
         inbox.shown,
         "id",
         inbox.SHOWN_FIELDS,
+        plain=("id", "method", "signature"),
+        inbox=name,
     )
 
 
@@ -80,10 +83,15 @@ class Found(NamedTuple):
 class Records:
     """Searches, over any store."""
 
-    def __init__(self, store: Store, journal: Journal, watch: Watch) -> None:
+    def __init__(self, store: Store, journal: Journal, waiters: Waiters, clock: Clock) -> None:
         self._store = store
         self._journal = journal
-        self._watch = watch
+        self._waiters = waiters
+        self._clock = clock
+        # What waiters search for. One reads the records for all that search the same ones, so
+        # that many waiters that begin at once leave the loop to payments.
+        self._one_reads = asyncio.Lock()
+        self._searches: dict[Subject, list[Search]] = defaultdict(list)
 
     async def find(
         self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None = None
@@ -92,22 +100,13 @@ class Records:
 
         What is masked in records is found by what it was, and by what is shown of it.
         """
-        named = _named(match)
-        match = redact_document(match)
-        await self._journal.save()
-        found: list[Shown] = []
-        listing = Listing(_service_of(match), after, _AT_ONCE)
-        while True:
-            some = await self._stretch(kind, listing)
-            for each in some:
-                record = kind.shown(each)
-                if len(found) == limit:
-                    return Found(found, str(found[-1][kind.name]) if found else None)
-                if matches(record, match) and (not named or each.transaction_id in named):
-                    found.append(record)
-            if len(some) < _AT_ONCE:
-                return Found(found, None)
-            listing = listing._replace(after=getattr(some[-1], kind.name))
+        if kind is REQUESTS:
+            await self._journal.save()
+        search = Search(kind, match, limit + 1)
+        await self._read(kind, Listing(_service_of(match), after, AT_ONCE), [search])
+        found = search.found[:limit]
+        follows = len(search.found) > limit and found
+        return Found(found, str(found[-1][kind.name]) if follows else None)
 
     async def count(self, kind: Kind, match: Mapping[str, object]) -> int:
         """How many records match."""
@@ -115,14 +114,41 @@ class Records:
 
     async def wait(
         self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
-    ) -> Sequence[Shown] | None:
-        """The newest `count` records that match, once there are so many; None after `timeout_s`."""
+    ) -> Came:
+        """The newest `count` records that match, once there are so many, or after `timeout_s`."""
+        service_id = _service_of(match) if kind.inbox is None else None
+        subject = Subject(kind.type, service_id, kind.inbox)
+        asked, match = match, redact_document(match)
+        wanted = Awaited(subject, kind.name, accepts(match), telling(kind, match), count)
 
-        async def look() -> Sequence[Shown] | None:
-            found = await self.find(kind, match, count)
-            return found.records if len(found.records) == count else None
+        async def search() -> Sequence[Shown]:
+            return await self._search(kind, subject, Search(kind, asked, count))
 
-        return await self._watch.until(look, timeout_s)
+        return await self._waiters.until(wanted, search, timeout_s)
+
+    async def _search(self, kind: Kind, subject: Subject, search: Search) -> Sequence[Shown]:
+        """What a waiter finds: among the newest at once, and in the others in its turn."""
+        if kind is REQUESTS:
+            await self._journal.save()
+        newest = Listing(subject.service_id, None, AT_ONCE)
+        search.take(records := await self._stretch(kind, newest), ShownOnce(kind))
+        if search.is_full or len(records) < AT_ONCE:
+            return search.found
+        searches = self._searches[subject]
+        search.begin_anew()
+        searches.append(search)
+        try:
+            async with self._one_reads:
+                if search in searches:
+                    together = tuple(searches)
+                    await self._read(kind, newest, together)
+                    searches[:] = [each for each in searches if each not in together]
+        finally:
+            if search in searches:
+                searches.remove(search)
+            if not searches:
+                self._searches.pop(subject, None)
+        return search.found
 
     async def clear_requests(self, service_id: int | None) -> int:
         """Empty the journal of a service, or of all; how many requests it had."""
@@ -133,21 +159,27 @@ class Records:
         """How many requests had to make room for newer ones."""
         return await self._store.run(lambda unit: unit.dropped_entries(service_id))
 
+    async def _read(self, kind: Kind, listing: Listing, searches: Sequence[Search]) -> None:
+        """Read the records, newest first, until none of the searches wants more."""
+        for search in searches:
+            search.begin_anew()
+        while True:
+            began = self._clock.monotonic()
+            records, shown = await self._stretch(kind, listing), ShownOnce(kind)
+            for search in searches:
+                search.take(records, shown)
+            if len(records) < listing.limit or all(search.is_full for search in searches):
+                return
+            took_s = self._clock.monotonic() - began
+            last = getattr(records[-1], kind.name)
+            listing = listing._replace(after=last, limit=next_size(listing.limit, took_s))
+            await self._clock.pause(0)
+
     async def _stretch(self, kind: Kind, listing: Listing) -> Sequence[Any]:
         async def work(unit: Unit) -> Sequence[Any]:
             return await kind.listed(unit, listing)
 
         return await self._store.run(work)
-
-
-def _named(match: Mapping[str, object]) -> tuple[str, ...]:
-    """The `transaction_id` of a search as it is kept and masked; empty unless it is masked.
-
-    Without it a search for one would find others that look the same once they are masked.
-    """
-    named = match.get("transaction_id")
-    masked = redact_text(named) if isinstance(named, str) else named
-    return () if named == masked else (str(named), str(masked))
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:

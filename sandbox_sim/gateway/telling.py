@@ -1,4 +1,4 @@
-"""The store, with what is written told to the live feed once it is committed."""
+"""The store, with what is written told to the live feed and to waiters once it is committed."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -23,6 +23,7 @@ from sandbox_sim.domain.snapshots import Snapshot
 from sandbox_sim.gateway.clock import shown as clock_shown
 from sandbox_sim.gateway.feed import Feed
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
+from sandbox_sim.gateway.waiting import Waiters
 
 T = TypeVar("T")
 
@@ -50,7 +51,10 @@ def events_of_units(clock: Clock) -> Mapping[str, Events]:
 
 def _each(kind: EventType, shown: Callable[[Any], object]) -> Events:
     def events(records: Iterable[Any]) -> Sequence[Event]:
-        return [Event(kind, record.service_id, partial(shown, record)) for record in records]
+        return [
+            Event(kind, record.service_id, partial(shown, record), record=record)
+            for record in records
+        ]
 
     return events
 
@@ -63,7 +67,12 @@ def _one(kind: EventType, shown: Callable[[Any], object]) -> Events:
 def _delivery(name: str, message: InboxMessage) -> Iterable[Event]:
     """Nothing of what `readyz` tries in the inbox that has no name."""
     if name:
-        yield Event(EventType.INBOX, None, lambda: {"name": name, **inbox.shown(message)})
+        show = partial(_shown_delivery, name, message)
+        yield Event(EventType.INBOX, None, show, inbox=name, record=message)
+
+
+def _shown_delivery(name: str, message: InboxMessage) -> dict[str, object]:
+    return {"name": name, **inbox.shown(message)}
 
 
 def _rule(rule: Rule) -> Iterable[Event]:
@@ -88,9 +97,12 @@ def _reset(service_id: int | None) -> Iterable[Event]:
 class TellingStore:
     """A store like the one it is given, which does all the work."""
 
-    def __init__(self, store: Store, feed: Feed, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, feed: Feed, clock: Clock, waiters: Waiters | None = None
+    ) -> None:
         self._store = store
         self._feed = feed
+        self._waiters = Waiters(clock) if waiters is None else waiters
         self._events_of = events_of_units(clock)
 
     async def open(self) -> None:
@@ -102,8 +114,9 @@ class TellingStore:
         await self._store.close()
 
     def run(self, work: Callable[[Unit], Awaitable[T]]) -> Coroutine[Any, Any, T]:
-        """Do `work` atomically; while nobody listens, nothing is noted."""
-        return self._tell(work) if self._feed.recording else self._store.run(work)
+        """Do `work` atomically; while there is no reader and no waiter, nothing is noted."""
+        noted = self._feed.recording or self._waiters
+        return self._tell(work) if noted else self._store.run(work)
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
         """Call `notice` whenever a unit has written something; returns what ends that."""
@@ -125,7 +138,9 @@ class TellingStore:
             return await work(cast("Unit", _NotingUnit(unit, noted, self._events_of)))
 
         result = await self._store.run(noting)
-        if noted:
+        if noted and self._waiters:
+            self._waiters.receive(noted)
+        if noted and self._feed.recording:
             self._feed.publish(noted)
         return result
 

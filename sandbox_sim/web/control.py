@@ -14,7 +14,8 @@ from sandbox_sim.domain.inbox import InboxMessage, check_signature
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 from sandbox_sim.gateway.records import Records, inbox_of
-from sandbox_sim.web.control_api import Guard, Routes, Wait, too_late
+from sandbox_sim.web.control_api import Guard, Routes, Wait
+from sandbox_sim.web.disconnection import answer_of_wait
 from sandbox_sim.web.records import page_of, search_of
 
 # A name that no path can spell, and more room than a request takes.
@@ -53,7 +54,8 @@ class Control:
             ("GET", "/_sandbox/inbox/{name}/messages", self._guard(self.inbox_messages)),
             ("POST", "/_sandbox/inbox/{name}/wait", self._guard(self.wait)),
             ("DELETE", "/_sandbox/inbox/{name}", self._guard(self.clear_inbox)),
-            ("*", "/_sandbox/inbox/{name}", self.receive),
+            # Callbacks come by any name that a network has for us, but not from a web page.
+            ("*", "/_sandbox/inbox/{name}", self._guard.no_page(self.receive)),
         ]
 
     async def livez(self, _request: web.Request) -> web.Response:
@@ -111,10 +113,8 @@ class Control:
         """
         kind = inbox_of(request.match_info["name"])
         asked = await search_of(request, kind, Wait)
-        found = await self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
-        if found is None:
-            return too_late(asked, await self._records.count(kind, asked.match))
-        return web.json_response({"messages": found})
+        waiting = self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
+        return await answer_of_wait(request, waiting, asked, "messages")
 
     async def clear_inbox(self, request: web.Request) -> web.Response:
         """Empty an inbox."""

@@ -2,7 +2,7 @@
 
 import hmac
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Protocol, TypeVar, get_args
 
@@ -67,12 +67,17 @@ class Hosts:
         hint = f"if it is one, add {host.name} to the setting allowed_hosts"
         return error(403, "host_not_allowed", f"{why}; {hint}")
 
-    def refuse_page(self, request: web.Request) -> web.Response | None:
-        """HTTP 403 for a request that a page elsewhere sent."""
+    def refuse_page(
+        self, request: web.Request, safe_methods: Container[str] = _SAFE_METHODS
+    ) -> web.Response | None:
+        """HTTP 403 for a request that a page elsewhere sent.
+
+        safe_methods: those that change nothing here, so that a link elsewhere may send them.
+        """
         given = request.headers.get(hdrs.ORIGIN)
         if given is None:
             crosses = request.headers.get("Sec-Fetch-Site", "").lower() == "cross-site"
-            if not crosses or request.method in _SAFE_METHODS:
+            if not crosses or request.method in safe_methods:
                 return None
             why = "A page of another site may not use this server"
             return error(403, "origin_not_allowed", f"{why}; the setting allowed_hosts lists more")
@@ -124,6 +129,18 @@ class Guard:
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             return self._hosts.refuse_page(request) or await handler(request)
+
+        return guarded
+
+    def no_page(self, handler: Handler) -> Handler:
+        """The handler of what programs send without a token, under any name that they know us by.
+
+        A page elsewhere gets HTTP 403 by any method: with an image or a link it can send a GET.
+        """
+
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            refusal = self._hosts.refuse_page(request, safe_methods=frozenset())
+            return refusal or await handler(request)
 
         return guarded
 

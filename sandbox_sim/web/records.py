@@ -14,7 +14,8 @@ from pydantic import Field
 from sandbox_sim.domain import callbacks, transactions
 from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.interventions import Interventions
-from sandbox_sim.gateway.records import CALLBACKS, MESSAGES, REQUESTS, TRANSACTIONS, Kind, Records
+from sandbox_sim.gateway.records import CALLBACKS, MESSAGES, REQUESTS, TRANSACTIONS, Records
+from sandbox_sim.gateway.searching import Kind
 from sandbox_sim.http_addresses import EXPECTED
 from sandbox_sim.web.address_fields import WebAddress
 from sandbox_sim.web.control_api import (
@@ -30,8 +31,8 @@ from sandbox_sim.web.control_api import (
     body_of,
     error,
     query_of,
-    too_late,
 )
+from sandbox_sim.web.disconnection import answer_of_wait
 
 W = TypeVar("W", bound=Wait)
 
@@ -156,10 +157,8 @@ class RecordsFace:
         """Those that match, as soon as there are `count` of them; HTTP 408 after `timeout_s`."""
         kind = KINDS[plural]
         search = await search_of(request, kind, Search)
-        found = await self._records.wait(kind, search.match, search.count, search.timeout_s)
-        if found is None:
-            return too_late(search, await self._records.count(kind, search.match))
-        return web.json_response({plural: found})
+        waiting = self._records.wait(kind, search.match, search.count, search.timeout_s)
+        return await answer_of_wait(request, waiting, search, plural)
 
     async def one(self, plural: str, request: web.Request) -> web.Response:
         """One record by its id."""

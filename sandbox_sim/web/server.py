@@ -18,8 +18,8 @@ from sandbox_sim.web.app import CLIENTS, DRAIN, FRONTDOOR, MAX_BODY_BYTES, OURS,
 from sandbox_sim.web.client_connections import ClientConnections
 from sandbox_sim.web.connection import MAX_HEADER_BYTES, Connection
 from sandbox_sim.web.cork import Cork
+from sandbox_sim.web.disconnection import DisconnectProtocol
 from sandbox_sim.web.frontdoor import Frontdoor
-from sandbox_sim.web.half_close import HalfCloseProtocol
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -30,7 +30,7 @@ GRACE_S = 4.5
 _UNUSED_S = 3600.0
 
 
-class _Protocol(HalfCloseProtocol):
+class _Protocol(DisconnectProtocol):
     """aiohttp's own answer to what it cannot read would be plain text.
 
     clients: the open connections, this one too.

@@ -1,15 +1,17 @@
 """The live feed: a ring of what happened, and a queue for each reader."""
 
 import asyncio
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.events import Event, EventType, Told, Wanted
+from sandbox_sim.domain.events import Event, EventText, EventType, Told, Wanted
 from sandbox_sim.gateway import feed as gateway_feed
-from sandbox_sim.gateway.feed import PATIENCE_S, Feed, Reader
+from sandbox_sim.gateway.feed import KEPT_FOR_S, PATIENCE_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
 ALL = Wanted()
@@ -17,6 +19,9 @@ ALL = Wanted()
 
 def event(text: str = "", service_id: int | None = 55) -> Event:
     return Event(EventType.SMS, service_id, lambda: text)
+
+
+LARGE = event("x" * 10_000)
 
 
 class Passed(VirtualClock):
@@ -97,6 +102,42 @@ async def test_nothing_need_be_told_before_somebody_listens(
     listeners.close()
 
     assert feed.recording, "whoever listened may come back"
+
+
+class TestWhenTheLastReaderHasLeft:
+    async def test_events_are_kept_for_some_minutes(
+        self, feed: Feed, listeners: Listeners, passed: Passed
+    ) -> None:
+        listeners.add()
+        listeners.close()
+        passed.seconds += KEPT_FOR_S - 1
+        assert feed.recording
+        feed.publish([event()])
+
+        assert await ids(listeners.add(after="run-0")) == ["run-1"]
+
+    async def test_and_then_no_more_which_is_a_gap(
+        self, feed: Feed, listeners: Listeners, passed: Passed
+    ) -> None:
+        listeners.add()
+        feed.publish([event()])
+        listeners.close()
+        passed.seconds += KEPT_FOR_S
+
+        assert not feed.recording
+        assert feed._memory.bytes == 0
+        (gap,) = await heard(listeners.add(after="run-1"))
+        assert (gap.id, gap.event.type) == ("run-2", EventType.GAP)
+
+    async def test_not_while_another_reads(
+        self, feed: Feed, listeners: Listeners, passed: Passed
+    ) -> None:
+        listeners.add()
+        with Listeners(feed) as others:
+            others.add()
+        passed.seconds += 2 * KEPT_FOR_S
+
+        assert feed.recording
 
 
 class TestComingBack:
@@ -243,3 +284,111 @@ class TestTheEnd:
         feed.close()
 
         assert await is_over(listeners.add())
+
+
+class TestBytes:
+    """The feed and what waits for its readers take so much memory, whatever the events are."""
+
+    @pytest.fixture(autouse=True)
+    def bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Room for three large events, and for two more that wait for readers."""
+        size = EventText.of(LARGE).size
+        monkeypatch.setattr(gateway_feed, "KEPT_BYTES", 3 * size)
+        monkeypatch.setattr(gateway_feed, "MOST_BYTES", 5 * size)
+
+    @pytest.fixture
+    def feed(self, passed: Passed) -> Feed:
+        return Feed(passed, "run")
+
+    async def test_so_many_bytes_are_kept(self, feed: Feed, listeners: Listeners) -> None:
+        for _ in range(100):
+            feed.publish([LARGE])
+
+        gap, *kept = await heard(listeners.add(after="run-1"))
+        assert gap.event.type is EventType.GAP
+        assert [told.id for told in kept] == ["run-98", "run-99", "run-100"]
+        assert feed._memory.bytes <= gateway_feed.MOST_BYTES
+
+    async def test_small_events_are_as_many_as_ever(self, feed: Feed, listeners: Listeners) -> None:
+        feed.publish([event() for _ in range(50)])
+
+        assert len(await heard(listeners.add(after="run-0"))) == 50
+
+    async def test_one_that_is_larger_than_all_is_not_kept(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        feed.publish([event("x" * 10 * len(LARGE.data))])
+
+        (gap,) = await heard(listeners.add(after="run-0"))
+        assert gap.event.type is EventType.GAP
+        assert feed._memory.bytes == gap.event.size
+
+    async def test_the_record_itself_is_not_kept(self, feed: Feed) -> None:
+        class Record:
+            pass
+
+        record = Record()
+        gone = weakref.ref(record)
+        feed.publish([Event(EventType.SMS, 55, partial(dict, id="M1"), record=record)])
+
+        del record
+        assert gone() is None
+
+    async def test_a_reader_that_reads_hears_of_everything(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        reader = listeners.add("keen")
+        for number in range(1, 101):
+            feed.publish([LARGE])
+            assert await ids(reader) == [f"run-{number}"]
+
+        assert listeners.hung_up == []
+
+    async def test_of_those_that_do_not_it_is_the_one_for_which_most_waits(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        slow, _, keen = (listeners.add(name) for name in ("slow", "slower", "keen"))
+        for _ in range(4):
+            feed.publish([LARGE])
+            await heard(keen)
+        assert len(await heard(slow)) == 4
+        assert await heard(slow) == []
+        assert listeners.hung_up == []
+
+        for _ in range(2):
+            feed.publish([LARGE])
+            await heard(keen)
+
+        assert listeners.hung_up == ["slower"]
+        assert feed._memory.bytes <= gateway_feed.MOST_BYTES
+
+    async def test_many_readers_share_what_they_wait_for(
+        self, feed: Feed, listeners: Listeners
+    ) -> None:
+        for number in range(50):
+            listeners.add(str(number))
+
+        for _ in range(3):
+            feed.publish([LARGE])
+
+        assert listeners.hung_up == []
+        assert feed._memory.bytes == 3 * EventText.of(LARGE).size
+
+    async def test_a_reader_that_left_holds_nothing(self, feed: Feed, listeners: Listeners) -> None:
+        listeners.add()
+        for _ in range(5):
+            feed.publish([LARGE])
+
+        listeners.close()
+
+        assert feed._memory.bytes == 3 * EventText.of(LARGE).size
+
+    async def test_it_takes_not_many_bytes_at_once(
+        self, feed: Feed, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gateway_feed, "_BYTES_AT_ONCE", 2 * EventText.of(LARGE).size)
+        reader = listeners.add()
+        feed.publish([LARGE] * 3)
+        feed.publish([event("x" * 2 * len(LARGE.data))])
+
+        assert [len(await heard(reader)) for _ in range(4)] == [2, 1, 1, 0]

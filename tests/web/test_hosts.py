@@ -23,12 +23,11 @@ OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
     ("GET", "/_sandbox/version"),
-    ("*", "/_sandbox/inbox/{name}"),
     ("GET", "/_sandbox/pay/{id}"),
     ("HEAD", "/_sandbox/pay/{id}"),
 }
-# A form that takes no token, and is taken from its own page only.
-FORMS = {("POST", "/_sandbox/pay/{id}")}
+# What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
+FORMS = {("POST", "/_sandbox/pay/{id}"), ("*", "/_sandbox/inbox/{name}")}
 
 EVIL = b"evil.example"
 FROM_EVIL = b"Origin: http://evil.example"
@@ -314,16 +313,24 @@ class TestWhatStaysOpen:
 
             assert answer.status == 200, (host, headers)
 
-    @pytest.mark.parametrize("headers", [(), (FROM_EVIL, ACROSS), (FROM_NOWHERE,)])
     @pytest.mark.parametrize("host", [b"gateway", b"sandbox_sim:8233", b"host.docker.internal"])
-    async def test_deliveries_to_an_inbox(
-        self, sandbox: Sandbox, host: bytes, headers: tuple[bytes, ...]
-    ) -> None:
+    async def test_deliveries_to_an_inbox(self, sandbox: Sandbox, host: bytes) -> None:
         """A callback_url has the name that the sender knows us by."""
-        answer = await ask(sandbox, ("POST", "/_sandbox/inbox/orders"), *headers, host=host)
+        answer = await ask(sandbox, ("POST", "/_sandbox/inbox/orders"), host=host)
 
         assert answer.status == 200
         assert len(await sandbox.inbox()) == 1
+
+    @pytest.mark.parametrize("headers", [(FROM_EVIL, ACROSS), (FROM_NOWHERE,), (ACROSS,)])
+    @pytest.mark.parametrize("method", ["POST", "GET", "PUT", "HEAD", "OPTIONS"])
+    async def test_but_none_that_a_page_elsewhere_sends(
+        self, sandbox: Sandbox, method: str, headers: tuple[bytes, ...]
+    ) -> None:
+        """An image in such a page sends a GET, which any inbox would keep."""
+        asked = (method, "/_sandbox/inbox/orders")
+
+        assert (await ask(sandbox, asked, *headers, host=b"gateway")).status == 403
+        assert await sandbox.inbox() == []
 
     @pytest.mark.parametrize("operation", OPERATIONS)
     async def test_the_gateway_takes_any_host(self, sandbox: Sandbox, operation: str) -> None:

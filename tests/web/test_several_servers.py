@@ -98,6 +98,21 @@ async def test_paid_at_one_and_asked_at_the_other(start: Start) -> None:
     assert message["signature"] == "valid"
 
 
+async def test_a_wait_at_one_ends_with_what_is_paid_at_the_other(start: Start) -> None:
+    one, other = await start(), await start()
+    asked = b'{"match": {"service_id": 55, "status": "000"}, "timeout_s": 60}'
+    waiting = asyncio.create_task(ask(one, "POST", "/_sandbox/transactions/wait", asked))
+    for number in range(3):
+        await other.collect(transaction_id=f"T{number}", service_id=56)
+
+    await other.collect(transaction_id="T9")
+    assert not waiting.done()
+    await other.advance(seconds=1)
+
+    waited = await waiting
+    assert [each["transaction_id"] for each in waited.body["transactions"]] == ["T9"]
+
+
 async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
     one, other = await start(), await start()
     await one.collect()

@@ -18,7 +18,7 @@ from sandbox_sim.adapters.stores.memory_state import PlacedEntry, Service
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.clock import ClockState
-from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
+from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.listing import Listing, stretch
 from sandbox_sim.domain.rules import Rule
@@ -155,9 +155,11 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         self.undo.append(take_back)
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        lists = [
-            service.transactions.newest_first() for service in self._listed(listing.service_id)
-        ]
+        services = self._listed(listing.service_id)
+        if len(services) == 1:
+            newest = services[0].transactions.newest_first(listing.after)
+            return list(itertools.islice(newest, listing.limit))
+        lists = [service.transactions.newest_first() for service in services]
         # The ids of transactions count up.
         place_of = attrgetter("initiated_at", "network_transaction_id")
         return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
@@ -246,18 +248,17 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return found[first : first + query.limit], len(found)
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        self._append(self._inboxes[name], message, KEPT_INBOX_MESSAGES)
+        self.undo.append(self._inboxes.add(name, next(self._numbers), message))
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
-        lists = [reversed(self._inboxes[name])] if name in self._inboxes else []
-        return stretch(lists, listing, attrgetter("id"), attrgetter("at"))
+        newest_first = self._inboxes.newest_first(name)
+        return stretch([newest_first], listing, attrgetter("id"), attrgetter("at"))
 
     async def clear_inbox(self, name: str) -> int:
-        inbox = self._inboxes.pop(name, None)
-        if inbox is None:
-            return 0
-        self.undo.append(lambda: self._inboxes.__setitem__(name, inbox))
-        return len(inbox)
+        cleared, undo = self._inboxes.clear(name)
+        if cleared:
+            self.undo.append(undo)
+        return cleared
 
     async def rules(self) -> Sequence[Rule]:
         return list(reversed(self._rules.values()))

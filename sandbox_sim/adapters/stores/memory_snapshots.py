@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
+from sandbox_sim.adapters.stores.memory_inboxes import Inboxes
 from sandbox_sim.adapters.stores.memory_jobs import MemoryJobs
 from sandbox_sim.adapters.stores.memory_state import Kept, QueuedJob, copied
 from sandbox_sim.domain.checkout import Checkout
@@ -34,7 +35,7 @@ class MemorySnapshots(MemoryJobs):
             dict(zip(chosen, services, strict=True)),
             self._checkouts_of(service_id),
             sorted(job for job in jobs if service_id in {None, job[3]}),
-            copied(self._inboxes, timedelta()) if service_id is None else {},
+            copied(self._inboxes.boxes, timedelta()) if service_id is None else {},
             dict(self._rules),
         )
         rules = [r for r in self._rules.values() if service_id in {None, r.match.service_id}]
@@ -67,7 +68,8 @@ class MemorySnapshots(MemoryJobs):
         for checkout in checkouts:
             self._put(self._checkouts, checkout.id, (next(self._serials), checkout))
         self._restore_jobs(jobs)
-        self._inboxes.update(inboxes)
+        if snapshot.service_id is None:
+            self._inboxes = Inboxes(inboxes)
         # In the order that they were in; those of others as they are now, or not at all.
         others = self._rules
         back = {n: r for n, r in rules.items() if snapshot.service_id in {None, r.match.service_id}}

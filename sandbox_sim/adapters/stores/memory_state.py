@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from cachetools import TLRUCache
 
+from sandbox_sim.adapters.stores.memory_inboxes import Inboxes, PlacedMessage
 from sandbox_sim.adapters.stores.status_cache import StatusCache
 from sandbox_sim.adapters.stores.undo import Undo
 from sandbox_sim.domain.callbacks import Callback
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.clock import ClockState
-from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
@@ -65,7 +65,7 @@ class Kept(NamedTuple):
     services: dict[int, Service]
     checkouts: list[Checkout]
     jobs: list[QueuedJob]
-    inboxes: dict[str, deque[InboxMessage]]
+    inboxes: dict[str, deque[PlacedMessage]]
     rules: dict[str, Rule]
 
 
@@ -111,7 +111,7 @@ class MemoryState(Undo):
         )
         self._heap: list[QueuedJob] = []
         self._sweep_at = math.inf
-        self._inboxes: dict[str, deque[InboxMessage]] = defaultdict(deque)
+        self._inboxes = Inboxes()
         self._rules: dict[str, Rule] = {}
 
     def _new_service(self) -> Service:

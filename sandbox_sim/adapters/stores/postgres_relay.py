@@ -8,7 +8,8 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from sandbox_sim.adapters.stores.postgres_line import Line
 from sandbox_sim.domain.events import Event, EventType
@@ -37,7 +38,7 @@ class PostgresRelay:
         self._clock = clock
         self._lasts = lasts.total_seconds()
         self._wanted_until = clock.monotonic()
-        self._heard: Callable[[Sequence[Event]], None] | None = None
+        self._listeners: list[Callable[[Sequence[Event]], None]] = []
         self._untold: list[Event] = []
         self._telling: asyncio.Task[None] | None = None
         self._words: list[str] = []
@@ -53,14 +54,18 @@ class PostgresRelay:
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(self._tell())
 
-    def listen(self, heard: Callable[[Sequence[Event]], None]) -> None:
-        """Call `heard` with what happens elsewhere."""
-        self._heard = heard
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        """Call `heard` with what happens elsewhere, until what is returned is called.
+
+        The other servers stop sending some time after the last listener has gone.
+        """
+        self._listeners.append(heard)
         self.beat()
+        return partial(self._listeners.remove, heard)
 
     def beat(self) -> None:
         """Say, or ask, who has readers."""
-        self._say(READERS, [_WHO_HAS if self._heard is None else _WE_HAVE])
+        self._say(READERS, [_WE_HAVE if self._listeners else _WHO_HAS])
 
     def close(self) -> None:
         """Say what is still to be told."""
@@ -85,22 +90,24 @@ class PostgresRelay:
         if left == "0":
             told = json.loads("".join(self._words))
             self._words.clear()
-            if self._heard is not None:
-                self._heard([_event(*each) for each in told])
+            self._pass_on([_event(*each) for each in told])
 
     def _hear_of_readers(self, word: str) -> None:
         if word == _WE_HAVE:
             self._wanted_until = self._clock.monotonic() + self._lasts
-        elif self._heard is not None:
+        elif self._listeners:
             self.beat()
 
     def _missed(self) -> None:
         """The line was broken: neither we nor the others have heard everything."""
         self._words.clear()
         gap = Event(EventType.GAP, None, lambda: {"after": None})
-        if self._heard is not None:
-            self._heard([gap])
+        self._pass_on([gap])
         self.tell([gap])
+
+    def _pass_on(self, events: Sequence[Event]) -> None:
+        for heard in tuple(self._listeners):
+            heard(events)
 
 
 def _words(told: object) -> Iterator[str]:
@@ -114,5 +121,6 @@ def _words(told: object) -> Iterator[str]:
         yield f"{last - place} {text[place * _IN_ONE_WORD : (place + 1) * _IN_ONE_WORD]}"
 
 
-def _event(kind: str, service_id: int | None, record: object) -> Event:
-    return Event(EventType(kind), service_id, lambda: record)
+def _event(kind: str, service_id: int | None, record: Any) -> Event:
+    inbox = record["name"] if kind == EventType.INBOX else None
+    return Event(EventType(kind), service_id, lambda: record, inbox)

@@ -197,6 +197,12 @@ ALTER TABLE transactions ADD COLUMN callback_target TEXT;
 ALTER TABLE transactions ADD COLUMN landing_target TEXT;
 ALTER TABLE callbacks ADD COLUMN target TEXT;
 """,
+    # How many bytes of memory a delivery takes: all inboxes together are bounded by them.
+    """
+ALTER TABLE inbox ADD COLUMN size BIGINT NOT NULL DEFAULT 0;
+UPDATE inbox SET size = length(document);
+CREATE INDEX inbox_sizes ON inbox (number, size);
+""",
 )
 
 

@@ -15,11 +15,11 @@ from sandbox_sim.adapters.stores.sql_base import insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql_journal import SqlJournal
 from sandbox_sim.adapters.stores.sql_rules import SqlRules
 from sandbox_sim.adapters.stores.sql_snapshots import SqlSnapshots
-from sandbox_sim.domain import ledger
+from sandbox_sim.domain import inbox, ledger
 from sandbox_sim.domain.callbacks import KEPT_CALLBACKS, Callback, Delivery
 from sandbox_sim.domain.checkout import Checkout
 from sandbox_sim.domain.clock import ClockState
-from sandbox_sim.domain.inbox import KEPT_INBOX_MESSAGES, InboxMessage
+from sandbox_sim.domain.inbox import InboxMessage
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.listing import Listing
@@ -71,10 +71,16 @@ _MESSAGES = select(
     "messages",
     "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
 )
-_ADD_INBOX_MESSAGE = insert("inbox", ("name", *rows.INBOX_MESSAGE))
+_ADD_INBOX_MESSAGE = insert("inbox", ("name", "size", *rows.INBOX_MESSAGE))
 _INBOX_OVERFLOW = (
     "DELETE FROM inbox WHERE name = ? AND number <= "
     "(SELECT number FROM inbox WHERE name = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
+)
+_INBOX_BYTES = "SELECT sum(size) FROM inbox"
+_FORGET_INBOX_MESSAGES = (
+    "DELETE FROM inbox WHERE number <= (SELECT max(number) FROM "
+    "(SELECT number, sum(size) OVER (ORDER BY number DESC) AS together FROM inbox) AS newest "
+    "WHERE together > ?)"
 )
 _RESERVE = "UPDATE numbers SET first_free = coalesce(first_free, ?) + ? RETURNING first_free - ?"
 _FIRST_LIVE = "SELECT number FROM transactions WHERE initiated_at > ? ORDER BY number LIMIT 1"
@@ -304,8 +310,13 @@ class SqlUnit(SqlJournal, SqlRules, SqlSnapshots):
         return (row[0] or 0) if row else 0
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        await self._rows(_ADD_INBOX_MESSAGE, name, *rows.from_inbox_message(message))
-        await self._rows(_INBOX_OVERFLOW, name, name, KEPT_INBOX_MESSAGES)
+        size = inbox.size_of(message)
+        await self._rows(_ADD_INBOX_MESSAGE, name, size, *rows.from_inbox_message(message))
+        await self._rows(_INBOX_OVERFLOW, name, name, inbox.KEPT_INBOX_MESSAGES)
+        ((together,),) = await self._rows(_INBOX_BYTES)
+        if together > inbox.KEPT_INBOX_BYTES:
+            await self._lock("inboxes")  # two that forget the same ones would wait for one another
+            await self._rows(_FORGET_INBOX_MESSAGES, inbox.KEPT_INBOX_BYTES)
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
         found = await self._listed("inbox", rows.INBOX_MESSAGE, "id", listing, "name = ?", name)

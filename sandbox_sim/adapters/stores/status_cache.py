@@ -42,10 +42,12 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         found = self.records.get(network_id)
         return None if found is None or found.is_over(self._clock.now()) else found
 
-    def newest_first(self) -> Iterator[Transaction]:
-        """Every transaction whose term is not over."""
-        now = self._clock.now()
-        return (t for t in reversed(self.records.values()) if not t.is_over(now))
+    def newest_first(self, after: str | None = None) -> Iterator[Transaction]:
+        """Every transaction whose term is not over, or those after the one of this network id."""
+        now, network_ids = self._clock.now(), reversed(self.records)
+        if after is not None:
+            _ = after in network_ids  # takes all up to that one, without a look at any
+        return (t for t in map(self.records.__getitem__, network_ids) if not t.is_over(now))
 
     def expire(self, time: float | None = None) -> list[tuple[datetime, list[str]]]:
         """Forget what is over; what is still to end by itself is looked at again in a minute."""

@@ -8,6 +8,7 @@ import pytest
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores import memory
 from sandbox_sim.adapters.stores.memory import MemoryStore
+from sandbox_sim.domain import inbox
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
@@ -37,7 +38,7 @@ def clock() -> VirtualClock:
 def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     """A store that keeps three finished callbacks and three inbox messages."""
     monkeypatch.setattr(memory, "KEPT_CALLBACKS", LIMIT)
-    monkeypatch.setattr(memory, "KEPT_INBOX_MESSAGES", LIMIT)
+    monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
     return MemoryStore(clock)
 
 
@@ -121,7 +122,7 @@ async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore)
     for number in range(5):
         await store.run(methodcaller("inbox_messages", str(number), Listing()))
 
-    assert len(store._unit._inboxes) == 0
+    assert len(store._unit._inboxes.boxes) == 0
 
 
 @pytest.mark.decision("D15")

@@ -10,6 +10,7 @@ import pytest
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores import sql, sql_journal
 from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.domain import inbox
 from sandbox_sim.domain.callbacks import Delivery
 from sandbox_sim.domain.listing import Listing
 from sandbox_sim.domain.transactions import Status
@@ -43,7 +44,7 @@ async def store(
 ) -> AsyncIterator[SqliteStore]:
     """A store that keeps three of whatever it keeps some of."""
     monkeypatch.setattr(sql, "KEPT_CALLBACKS", LIMIT)
-    monkeypatch.setattr(sql, "KEPT_INBOX_MESSAGES", LIMIT)
+    monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
     monkeypatch.setattr(sql_journal, "KEPT_REQUESTS", LIMIT)
     async with opened(tmp_path / "state.sqlite3", clock) as store:
         yield store

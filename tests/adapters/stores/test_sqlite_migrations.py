@@ -136,6 +136,8 @@ async def test_a_file_without_addresses_kept_apart_is_read_as_before(
             for each in ("callback", "landing")
         ),
         "ALTER TABLE callbacks DROP COLUMN target",
+        "DROP INDEX inbox_sizes",
+        "ALTER TABLE inbox DROP COLUMN size",
         "PRAGMA user_version = 1",
     )
 
@@ -143,6 +145,24 @@ async def test_a_file_without_addresses_kept_apart_is_read_as_before(
         assert await store.run(state) == before
 
     assert version(path) == len(TODAY)
+
+
+async def test_deliveries_of_before_the_bound_in_bytes_count(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, *TODAY[:1])
+    await make(path)
+    document = '["POST", [], "{}", "valid"]'
+    outside(
+        path,
+        "INSERT INTO inbox (name, id, at, document) "
+        """VALUES ('orders', 'D1', 0, '["POST", [], "{}", "valid"]')""",
+    )
+    know(monkeypatch, *TODAY)
+
+    await make(path)
+
+    assert outside(path, "SELECT size FROM inbox") == [(len(document),)]
 
 
 class TestOneThatFails:

@@ -1,0 +1,143 @@
+"""POST …/wait: what it costs others, and when it ends."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+import pytest
+
+from sandbox_sim.bootstrap import parts
+from sandbox_sim.gateway.records import Records
+from sandbox_sim.gateway.waiting import Waiters
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask
+
+
+@pytest.fixture
+def waiters(monkeypatch: pytest.MonkeyPatch) -> list[Waiters]:
+    """Those of the servers that are started."""
+    made: list[Waiters] = []
+
+    class Noted(Waiters):
+        def __init__(self, *args: object) -> None:
+            super().__init__(*args)  # type: ignore[arg-type]
+            made.append(self)
+
+    monkeypatch.setattr(parts, "Waiters", Noted)
+    return made
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kind of record of each search that a waiter makes."""
+    made: list[str] = []
+    search = Records._search
+
+    async def noted(self: Records, *args: object) -> object:
+        made.append(str(args[0].type))  # type: ignore[attr-defined]
+        return await search(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Records, "_search", noted)
+    return made
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):  # which is for ever
+        while not condition():  # noqa: ASYNC110 -- what it looks at has no event
+            await asyncio.sleep(0.001)
+
+
+async def wait(sandbox: Sandbox, path: str, **body: object) -> tuple[int, object]:
+    asked = json.dumps({"timeout_s": 60, **body}).encode()
+    seen = await ask(sandbox, "POST", f"/_sandbox/{path}/wait", asked)
+    return seen.status, seen.body
+
+
+@pytest.mark.parametrize("path", ["requests", "transactions", "callbacks", "sms", "inbox/another"])
+async def test_payments_of_another_service_are_not_looked_at(
+    waiters: list[Waiters], searches: list[str], sandbox: Sandbox, path: str
+) -> None:
+    match = {} if path.startswith("inbox") else {"service_id": 7}
+    waiting = asyncio.create_task(wait(sandbox, path, match=match))
+    await eventually(lambda: len(searches) == 1)
+
+    for number in range(10):
+        await sandbox.collect(transaction_id=f"T{number}")
+    await sandbox.advance(seconds=1)
+
+    assert len(searches) == 1
+    waiting.cancel()
+    await asyncio.wait({waiting})
+
+
+async def test_nor_are_records_searched_for_each_payment_of_its_own(
+    searches: list[str], sandbox: Sandbox
+) -> None:
+    match = {"service_id": 55, "transaction_id": "T9"}
+    waiting = asyncio.create_task(wait(sandbox, "requests", match=match))
+    await eventually(lambda: len(searches) == 1)
+
+    for number in range(10):
+        assert not waiting.done()
+        await sandbox.collect(transaction_id=f"T{number}")
+
+    status, body = await waiting
+    assert status == 200
+    assert [each["transaction_id"] for each in body["requests"]] == ["T9"]  # type: ignore[index]
+    assert len(searches) == 2
+
+
+Leave = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    await writer.wait_closed()
+
+
+async def abort(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize("leave", [close, abort])
+@pytest.mark.parametrize("path", ["requests", "inbox/orders"])
+async def test_it_ends_when_its_client_closes_the_connection(
+    waiters: list[Waiters], start_sandbox: StartSandbox, path: str, leave: Leave
+) -> None:
+    sandbox = await start_sandbox()
+    (registered,) = waiters
+    address = urlsplit(sandbox.url)
+    _, writer = await asyncio.open_connection(address.hostname, address.port)
+    body = b'{"timeout_s": 600}'
+    head = f"POST /_sandbox/{path}/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}"
+    writer.write(head.encode() + b"\r\n\r\n" + body)
+    await eventually(lambda: bool(registered))
+
+    await leave(writer)
+
+    await eventually(lambda: not registered)
+    assert (await sandbox.collect()).code == "202"
+
+
+async def test_a_wait_that_ends_in_time_leaves_the_connection_to_others(sandbox: Sandbox) -> None:
+    for _ in range(3):
+        status, _body = await wait(sandbox, "requests", count=1000, timeout_s=0)
+        assert status == 408
+    assert (await sandbox.collect()).code == "202"
+
+
+async def test_a_reset_is_no_end(searches: list[str], sandbox: Sandbox) -> None:
+    await sandbox.collect(transaction_id="T1")
+    waiting = asyncio.create_task(wait(sandbox, "transactions", match={"service_id": 55}, count=2))
+    await eventually(lambda: len(searches) == 1)
+
+    await ask(sandbox, "POST", "/_sandbox/reset")
+    await sandbox.collect(transaction_id="T2")
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await sandbox.collect(transaction_id="T3")
+
+    status, body = await waiting
+    assert status == 200
+    assert [each["transaction_id"] for each in body["transactions"]] == ["T3", "T2"]  # type: ignore[index]
