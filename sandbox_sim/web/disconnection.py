@@ -30,7 +30,7 @@ class DisconnectProtocol(HalfCloseProtocol):
         self._until_disconnected.add(task)
         task.add_done_callback(self._until_disconnected.discard)
 
-    def eof_received(self) -> bool:
+    def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more; who waits for an answer does not do that."""
         self._cancel_tasks()
         return super().eof_received()
