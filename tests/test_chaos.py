@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 SOON = 90  # seconds; a bound, reached only when something is broken
 
 
+@pytest.mark.timeout(120)
 def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
     command = [sys.executable, "-m", "chaos", "--rounds", "5", "--seed", "2026"]
     with subprocess.Popen(  # noqa: S603 -- ourselves

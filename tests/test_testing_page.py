@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import requests  # noqa: F401 -- before a run in this process imports parts of it and drops them
 
 from sandbox_sim import SandboxGateway, testing
 from sandbox_sim.testing.expectations import Messages

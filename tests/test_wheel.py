@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# pip builds and installs, from a registry if it must.
+pytestmark = pytest.mark.timeout(240)
+
 ROOT = Path(__file__).parent.parent
 THREE_LINES = """\
 def test_a_new_project(sandbox_gateway):

@@ -1,4 +1,5 @@
-"""Ten thousand requests that nobody meant: each gets an answer in the interface's shape.
+"""A thousand odd requests, ten thousand with --hypothesis-profile=long: each gets an answer in
+the interface's shape.
 
 One gateway runs in a thread of its own on a clock that stands still, so no callback ever leaves.
 """
@@ -26,8 +27,9 @@ pytestmark = [pytest.mark.spec("codes"), pytest.mark.decision("D5")]
 
 
 def examples(count: int) -> settings:
+    """So many of them, and ten times as many in the long profile."""
     return settings(
-        max_examples=count,
+        max_examples=count * 10 if settings.get_current_profile_name() == "long" else count,
         derandomize=True,
         database=None,
         deadline=None,
@@ -157,20 +159,20 @@ def assert_answered(answer: Answer, path: str) -> None:
         assert answer.status == 200
 
 
-@examples(1500)
+@examples(150)
 @given(path=paths, body=st.binary(max_size=200))
 def test_any_bytes_are_answered(wire: Wire, path: str, body: bytes) -> None:
     assert_answered(wire.send(request_bytes(path, body)), path)
 
 
-@examples(2000)
+@examples(200)
 @given(path=paths, document=documents)
 def test_any_json_is_answered(wire: Wire, path: str, document: object) -> None:
     assert_answered(wire.send(request_bytes(path, dumped(document))), path)
 
 
 @pytest.mark.decision("D6")
-@examples(4000)
+@examples(400)
 @given(request_=near_misses())
 def test_almost_well_formed_bodies_are_answered(wire: Wire, request_: tuple[str, bytes]) -> None:
     path, body = request_
@@ -198,7 +200,7 @@ headers = st.lists(st.builds(lambda n, v: n.encode() + b": " + v, header_names, 
 
 
 @pytest.mark.decision("D3", "D4")
-@examples(1000)
+@examples(100)
 @given(
     path=paths, lines=headers, body=st.binary(max_size=20), known=st.booleans(), agent=st.booleans()
 )
@@ -222,7 +224,7 @@ METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS TRACE PROPFIND LOCK REPORT PUR
 methods = st.sampled_from(METHODS.split())
 
 
-@examples(1000)
+@examples(100)
 @given(target=targets, method=methods, known=st.booleans())
 def test_any_path_and_method_are_answered(
     wire: Wire, target: str, method: str, *, known: bool
@@ -233,7 +235,7 @@ def test_any_path_and_method_are_answered(
     assert_in_shape(wire.send(request, head=head), bodiless=head)
 
 
-@examples(500)
+@examples(50)
 @given(line=st.binary(min_size=1, max_size=60).map(lambda raw: b"!" + raw.replace(b"\n", b"")))
 def test_what_is_no_http_is_answered(url: str, line: bytes) -> None:
     wire = Wire(url)
