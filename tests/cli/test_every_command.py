@@ -1,4 +1,4 @@
-"""Every command of CONVENTIONS as a real process, against a gateway over a real socket."""
+"""Every command of docs/control-api.md as a real process, against a gateway over a real socket."""
 
 import asyncio
 import sys
