@@ -247,7 +247,7 @@ def number(amount: Decimal) -> int | float:
 
 
 def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dict[str, object]:
-    """The body that the interface shows."""
+    """The body that docs/interface.md shows first."""
     status, payment = transaction.status, transaction.payment
     wording = WORDING[status]
     return {

@@ -1,6 +1,6 @@
 """What the live feed tells: each thing that happened, as the control API shows it.
 
-Source: CONVENTIONS, control API. A new type is a name here and a line in `gateway.telling`.
+Source: docs/control-api.md. A new type is a name here and a line in `gateway.telling`.
 """
 
 import json

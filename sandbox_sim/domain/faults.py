@@ -3,7 +3,7 @@
 The effect of such a rule is `{"fault": {…}, "probability", "every"}`, where `fault` has one of
 `latency`, `status` and the names of `Loss`; with a status `retry_after_s`, with a loss `processed`.
 Of the rules for one request all latencies add up; of the others the newest that fires decides, and
-older ones do not count the request. Source: CONVENTIONS, control API.
+older ones do not count the request. Source: docs/control-api.md.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Overrides: what a user has made of a request, whatever the rules of the sandbox say.
 
-Source: CONVENTIONS, control API; D16, D31. An override is the effect of a rule of the user
+Source: docs/control-api.md; D16, D31. An override is the effect of a rule of the user
 (`domain.rules`). The transaction that followed one keeps it, so what was asked for comes even where
 the rule is gone by then.
 """

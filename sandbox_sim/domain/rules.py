@@ -1,6 +1,6 @@
 """Rules that a user adds: which requests they are for, and how often they apply.
 
-Overrides and faults are rules; what one does is its `effect`. Source: CONVENTIONS, control API.
+Overrides and faults are rules; what one does is its `effect`. Source: docs/control-api.md.
 """
 
 from collections.abc import Mapping

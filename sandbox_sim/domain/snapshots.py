@@ -1,4 +1,4 @@
-"""Snapshots: the state of a service, or of all, under a name to come back to. Source: CONVENTIONS.
+"""Snapshots: the state of a service, or of all, kept under a name. Source: docs/control-api.md.
 
 Gateway time goes on between a snapshot and its restore, and a restore cannot turn back the clock,
 which is one for all services. So it moves every time in the records on by as much: what had five

@@ -1,4 +1,4 @@
-"""The words of the interface: operations, networks, options and currencies."""
+"""The codes of docs/interface.md: operations, networks, options and currencies."""
 
 from enum import StrEnum
 from typing import Final

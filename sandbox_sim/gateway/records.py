@@ -1,4 +1,4 @@
-"""Finding, counting and waiting for what the gateway has done. Source: CONVENTIONS, control API.
+"""Finding, counting and waiting for what the gateway has done. Source: docs/control-api.md.
 
 Records are searched by the fields that they are shown with, newest first. A search for one service
 looks at nothing of another.

@@ -1,4 +1,4 @@
-"""Gateway time under `/_sandbox/clock`: what it is, moving and stopping it. Source: CONVENTIONS."""
+"""Gateway time under `/_sandbox/clock`: show, move and stop it. Source: docs/control-api.md."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta

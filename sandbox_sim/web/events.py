@@ -1,6 +1,6 @@
 """The live feed under `/_sandbox/events`: Server-Sent Events of all that happens.
 
-Source: CONVENTIONS, control API; the format is the HTML standard's.
+Source: docs/control-api.md; the format is the HTML standard's.
 """
 
 from typing import Annotated, Final

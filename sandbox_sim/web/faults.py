@@ -1,4 +1,4 @@
-"""Faults as they are posted to `/_sandbox/faults`. Source: CONVENTIONS, control API."""
+"""Faults as they are posted to `/_sandbox/faults`. Source: docs/control-api.md."""
 
 from typing import Annotated, Final, Literal, Self
 

@@ -1,4 +1,4 @@
-"""The request bodies of the interface, and what is wrong with one, in words. Source: D5, D17, D24.
+"""Request bodies of docs/interface.md, and what is wrong with one, in words. Source: D5, D17, D24.
 
 JSON types are strict and unknown fields are ignored. `make_payment` is a union told apart by
 `trans_type`, then `payment_option`, then for cards `nw`, so only combinations that the interface

@@ -25,7 +25,7 @@ B = TypeVar("B", bound=models.Body)
 
 
 class BadRequest(Exception):
-    """The body or one of its fields is not what the interface says; the text names each."""
+    """The body or one of its fields is not what docs/interface.md says; the text names each."""
 
 
 class Refused(Exception):

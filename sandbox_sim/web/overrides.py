@@ -1,4 +1,4 @@
-"""What is posted to add an override. Source: CONVENTIONS, control API."""
+"""What is posted to add an override. Source: docs/control-api.md."""
 
 from typing import Any
 

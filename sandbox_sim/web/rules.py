@@ -1,6 +1,6 @@
 """The rules of users: listed, added and taken out, one face for each kind.
 
-Source: CONVENTIONS, control API.
+Source: docs/control-api.md.
 """
 
 import math

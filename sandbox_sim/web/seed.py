@@ -1,4 +1,4 @@
-"""Made-up people under `/_sandbox/seed`. Source: CONVENTIONS."""
+"""Made-up people under `/_sandbox/seed`. Source: docs/control-api.md."""
 
 from aiohttp import web
 from pydantic import Field

@@ -1,4 +1,4 @@
-"""Named snapshots under `/_sandbox/snapshots`: state to come back to. Source: CONVENTIONS."""
+"""Named snapshots of the state under `/_sandbox/snapshots`. Source: docs/control-api.md."""
 
 from operator import attrgetter
 

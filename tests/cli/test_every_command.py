@@ -1,4 +1,4 @@
-"""Every command of CONVENTIONS, against a gateway over a real socket.
+"""Every command of docs/control-api.md, against a gateway over a real socket.
 
 As processes they are started in test_client.py; to start one takes longer than all it does.
 """
