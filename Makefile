@@ -1,6 +1,7 @@
 # Everything runs in .venv, which is made on the first call; Python 3.11 or newer is all it takes.
+# Another Python needs an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
@@ -13,7 +14,8 @@ run: $(VENV)/.installed  ## serve the gateway; make run ARGS="--port 9000"
 	@$(BIN)/sandbox-sim serve $(ARGS)
 
 test: $(VENV)/.installed-dev  ## run the tests
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	@# Compiled code is kept, or each of a hundred processes would compile it again.
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev  ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .
@@ -41,10 +43,14 @@ fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the 
 	$(BIN)/python -m tests.fidelity --write
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
+# Also where an environment is left whose Python is gone.
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
+	    echo "Python 3.11 or newer is needed, and $(PYTHON) is not:" \
+	        "name one that is, as in: make $(or $(MAKECMDGOALS),help) PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
