@@ -21,6 +21,7 @@ from yarl import URL
 from sandbox_sim import __version__
 from sandbox_sim.domain.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES, Answer, Trouble
+from sandbox_sim.domain.text_cache import cached_by_text
 from sandbox_sim.gateway.ports import Clock
 
 # Shorter than receivers keep idle connections, so that none is reused as it is being closed.
@@ -154,7 +155,7 @@ def _in_all(timeout: timedelta) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=timeout.total_seconds())
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(maxsize=256)
 def _address(url: str) -> URL | None:
     """What is called; path and query to the letter, for a receiver may have them signed."""
     try:
