@@ -11,11 +11,12 @@ without a zone, port 0, a second `@`, white space and control characters.
 """
 
 import re
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
 from yarl import URL
+
+from sandbox_sim.domain.text_cache import cached_by_text
 
 MAX_CHARACTERS: Final = 2048
 TOO_LONG: Final = f"must have at most {MAX_CHARACTERS:,} characters"
@@ -61,6 +62,7 @@ def check(address: str) -> None:
     read(address)
 
 
+@cached_by_text(maxsize=256)
 def read(address: str) -> URL:
     """What is called; path and query to the letter, for a receiver may have them signed.
 
@@ -69,11 +71,6 @@ def read(address: str) -> URL:
     Raises:
         BadAddress: it cannot be called.
     """
-    # A store may still have addresses of a megabyte, from before there was a limit.
-    return _read_cached(address) if len(address) <= 2 * MAX_CHARACTERS else _read(address)
-
-
-def _read(address: str) -> URL:
     if _UNWRITABLE.search(address):
         raise BadAddress("must not have spaces, line breaks or control characters in it")
     shape = _SHAPE.fullmatch(address)
@@ -88,9 +85,6 @@ def _read(address: str) -> URL:
     _check_host(url.raw_host or "", bracketed=shape["bracketed"] is not None)
     _check_credentials(url)
     return _to_the_letter(url, address)
-
-
-_read_cached: Final = lru_cache(maxsize=256)(_read)
 
 
 def _check_host(host: str, *, bracketed: bool) -> None:

@@ -6,10 +6,10 @@ A client that has the address of its live site built in can so be tested on a ma
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.hosts import host_of
+from sandbox_sim.domain.text_cache import cached_by_text
 
 # scheme://, name and password, host and port, the rest.
 _ADDRESS: Final = re.compile(r"(https?://)([^/?#]*@)?([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
@@ -47,7 +47,7 @@ def rewrites_of(table: Mapping[str, str]) -> tuple[tuple[Beginning, Beginning], 
     return tuple(sorted(pairs, key=_longest_first))
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(maxsize=1024)
 def receiver_of(url: str) -> str:
     """Who is called: scheme, host and port of a URL."""
     return _ADDRESS.sub(r"\1\3", url, count=1).lower()

@@ -11,6 +11,7 @@ from aiohttp.helpers import rfc822_formatted_time
 from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.domain.documents import compact
 from sandbox_sim.domain.journal import Entry
+from sandbox_sim.domain.text_cache import LONGEST_TEXT
 from sandbox_sim.web.incoming import Incoming
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -84,8 +85,15 @@ def render(
     return Answer(status, headers, body, keep_alive=keep_alive)
 
 
-@lru_cache(maxsize=256)
 def _plain_body(code: str, message: str) -> bytes:
+    """A message may repeat what the client sent, so a long one is not kept."""
+    if len(message) <= LONGEST_TEXT:
+        return _short_body(code, message)
+    return _short_body.__wrapped__(code, message)
+
+
+@lru_cache(maxsize=256)
+def _short_body(code: str, message: str) -> bytes:
     return compact({"response_message": message, "response_code": code}).encode()
 
 

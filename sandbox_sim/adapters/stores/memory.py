@@ -45,7 +45,6 @@ class MemoryStore(Watched):
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Do `work`; if it raises, take back what it wrote."""
         unit = self._unit
-        unit.undo.clear()
         unit.added = None
         unit.announced = ()
         try:
@@ -53,10 +52,13 @@ class MemoryStore(Watched):
         except BaseException:
             for take_back in reversed(unit.undo):
                 take_back()
+            unit.undo.clear()
             raise
         if unit.added is not None and self._notice is not None:
             self._notice(unit.added)
-        if unit.undo:
+        wrote = bool(unit.undo)
+        unit.undo.clear()  # now, for it may hold all that a reset forgot
+        if wrote:
             for notice in self._watchers:
                 notice()
         if unit.announced:

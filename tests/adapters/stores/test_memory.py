@@ -1,5 +1,6 @@
 """What is memory's own: how much is kept, and what is let go."""
 
+import weakref
 from functools import partial
 from operator import methodcaller
 
@@ -221,3 +222,17 @@ async def test_whoever_claims_nothing_wakes_nobody(store: MemoryStore) -> None:
     await store.run(methodcaller("claim_due", NOW, 10))
 
     assert told == []
+
+
+async def test_what_a_reset_forgot_is_not_held_until_the_next_unit(store: MemoryStore) -> None:
+    class Body(str):  # noqa: SLOT000 -- with weak references
+        """A text that tells when it is gone."""
+
+    body = Body("x")
+    gone = weakref.ref(body)
+    await store.run(methodcaller("add_inbox_message", "orders", delivery(body)))
+    del body
+
+    await store.run(lambda unit: unit.reset(None))
+
+    assert gone() is None

@@ -1,0 +1,62 @@
+"""Results are kept for short texts, and for no long ones."""
+
+import ast
+import weakref
+from pathlib import Path
+
+import sandbox_sim
+from sandbox_sim.domain.text_cache import LONGEST_TEXT, cached_by_text
+
+PACKAGE = Path(sandbox_sim.__file__).parent
+# Caches of functions that no user sends a text to: numbers, settings, and statements of ours.
+NOT_OF_TEXTS = {"_first_lines", "_exactly", "_in_all", "_numbered", "_short_body"}
+
+
+class Made:
+    """What is made of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def test_of_a_short_text_the_result_is_kept() -> None:
+    make = cached_by_text(maxsize=2)(Made)
+
+    assert make("a") is make("a")
+    assert make("a" * LONGEST_TEXT) is make("a" * LONGEST_TEXT)
+
+
+def test_of_a_long_one_nothing_is() -> None:
+    make = cached_by_text(maxsize=2)(Made)
+    made = make("a" * (LONGEST_TEXT + 1))
+    gone = weakref.ref(made)
+
+    assert make("a" * (LONGEST_TEXT + 1)).text == made.text
+    del made
+    assert gone() is None
+
+
+def test_no_more_than_so_many_are_kept() -> None:
+    make = cached_by_text(maxsize=2)(Made)
+    first = make("a")
+    make("b")
+    make("c")
+
+    assert make("a") is not first
+
+
+def test_every_other_cache_is_known_to_hold_no_texts_of_users() -> None:
+    """A new `lru_cache` is of texts, and bounded by their length, or is listed above."""
+    found = {
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and any(
+            name in ast.unparse(decorator)
+            for decorator in node.decorator_list
+            for name in ("lru_cache", "functools.cache")
+        )
+    }
+
+    assert found == NOT_OF_TEXTS
