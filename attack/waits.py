@@ -15,7 +15,7 @@ from attack.servers import Server, serving
 from attack.wire import KeptConnection, NoAnswer, connected, read_response, request_bytes
 
 _RATIO: Final = 1.5
-_BLOCK: Final = 20
+_ROUNDS: Final = 3
 # One payment that takes longer than this counts as this long.
 _LONGEST_S: Final = 3.0
 # Nothing is settled, so nothing else happens in the servers.
@@ -95,7 +95,19 @@ def _wait(timeout_s: float) -> bytes:
 
 
 async def _compare(waited: Server, free: Server, what: str, seconds: float) -> Measured:
-    """Blocks of payments at either server in turn, so both meet the same load of the machine."""
+    """Compared again where the ratio is above the bound: a busy machine exceeds it now and then,
+
+    a server that searches for its waiters exceeds it each time.
+    """
+    for _ in range(_ROUNDS):
+        measured = await _one_round(waited, free, what, seconds)
+        if judge(measured).holds:
+            break
+    return measured
+
+
+async def _one_round(waited: Server, free: Server, what: str, seconds: float) -> Measured:
+    """A payment at either server in turn, so both meet the same load of the machine."""
     times: tuple[list[float], list[float]] = ([], [])
     connections = [KeptConnection(server.port) for server in (waited, free)]
     ends = time.monotonic() + seconds
@@ -103,21 +115,17 @@ async def _compare(waited: Server, free: Server, what: str, seconds: float) -> M
     while time.monotonic() < ends or not number:
         number += 1
         for connection, spent in zip(connections, times, strict=True):
-            await _pay(connection, f"{what} {number}", spent, ends)
+            spent.append(await _pay(connection, f"{what} {number}"))
     for connection in connections:
         connection.close()
     return Measured(what, median(times[0]) * 1000, median(times[1]) * 1000)
 
 
-async def _pay(connection: KeptConnection, name: str, spent: list[float], ends: float) -> None:
-    """A block of payments, cut short when the time is over."""
-    for each in range(_BLOCK):
-        began = time.monotonic()
-        if each and began > ends:
-            return
-        request = request_bytes("/make_payment", collection(f"{name} {each}"))
-        try:
-            await connection.send(request, within=_LONGEST_S)
-            spent.append(time.monotonic() - began)
-        except NoAnswer:
-            spent.append(_LONGEST_S)
+async def _pay(connection: KeptConnection, name: str) -> float:
+    """How long a payment takes; `_LONGEST_S` where there is no answer."""
+    began = time.monotonic()
+    try:
+        await connection.send(request_bytes("/make_payment", collection(name)), _LONGEST_S)
+    except NoAnswer:
+        return _LONGEST_S
+    return time.monotonic() - began

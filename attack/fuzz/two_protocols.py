@@ -35,7 +35,12 @@ class Patience(NamedTuple):
 # A busy machine answers late, and pieces that it joins are parsed as one: aiohttp then drops the
 # requests before a broken one. So what differs is tried again with more patience, and counts if
 # aiohttp's protocol never answers so, however the pieces were joined.
-_PATIENCE: Final = (Patience(0.3, 0.001), Patience(1.5, 0.01), Patience(3.0, 0.05))
+_PATIENCE: Final = (
+    Patience(0.3, 0.001),
+    Patience(1.5, 0.05),
+    Patience(3.0, 0.3),
+    Patience(6.0, 1.0),
+)
 
 
 class Done(NamedTuple):
