@@ -41,7 +41,7 @@ ADDRESS = "http://127.0.0.1:8233"
 # What differs from run to run: identifiers, times, durations, signatures, tokens.
 VARYING = re.compile(
     r"2[0-9]{3}-[0-9-]{5}T[0-9:.]+Z|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{8}-[0-9a-f]+\b"
-    r"|\b[0-9]{11}\b|(?<=\"id\": )[0-9]+"
+    r"|\b[0-9]{11}\b|(?<=\"id\": )[0-9]+|(?<=\"next\": )[0-9]+"
     r"|(?<=/pay/)[\w-]{22}|(?<=\"duration_ms\": )[0-9.]+|(?<=\"shift_s\": )[0-9.]+"
 )
 EXAMPLE = re.compile(
