@@ -5,7 +5,6 @@ however that was found: no other lookup of the name lies in between, and no way 
 leads past it.
 """
 
-import asyncio
 import errno
 import os
 import socket
@@ -195,7 +194,7 @@ class HttpCallbackSender:
                 async with request as response:
                     received.status = response.status
                     on_status()
-                    async with asyncio.timeout(_BODY_S):
+                    async with self._clock.timeout(_BODY_S):
                         await _read_first_bytes(response, received.body)
         except Exception as error:  # an attempt that is not recorded would never be made again
             trouble, problem = _in_words(error, timeout)

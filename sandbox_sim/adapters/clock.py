@@ -57,6 +57,10 @@ class SystemClock:
         """Let real time pass."""
         await asyncio.sleep(seconds)
 
+    def timeout(self, seconds: float | None) -> asyncio.Timeout:
+        """A limit in real time for an `async with`; None for one that is set later."""
+        return asyncio.timeout(seconds)
+
     async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
         """Return when `wake` is set or so much real time has passed."""
         await self._wait(wake, seconds)

@@ -283,7 +283,7 @@ class Deliveries:
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._schedule.timeout
         try:
-            async with asyncio.timeout(None) as cut_off:
+            async with self._clock.timeout(None) as cut_off:
                 attempt = _Attempt(self._clock.monotonic(), cut_off)
                 self._attempts[attempt] = None
                 try:

@@ -229,7 +229,7 @@ class TestProcesses:
             python, capture_output=True, text=True, timeout=SOON, check=True
         )
 
-        loaded = {"lazy", "serve", "configuration"}
+        loaded = {"address_option", "lazy", "serve", "configuration"}
         assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
 
 

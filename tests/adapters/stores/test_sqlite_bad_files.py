@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.stores.schema import MIGRATIONS
 from sandbox_sim.adapters.stores.sqlite import APPLICATION_ID, SqliteStore
 from sandbox_sim.domain.sms import HistoryQuery
 from sandbox_sim.gateway.ports import StoreError
@@ -105,7 +106,11 @@ NOT_OURS = "it belongs to another program"
         (other_program_with_our_version, NOT_OURS),
         (other_program_before_its_first_table, NOT_OURS),
         (other_program_that_says_so, NOT_OURS),
-        (newer, "it has version 1000 and this sandbox_sim knows up to 2; install a newer"),
+        (
+            newer,
+            f"it has version 1000 and this sandbox_sim knows up to {len(MIGRATIONS)}; "
+            "install a newer",
+        ),
         (text, "it is no SQLite database"),
         (a_word, "it is no SQLite database"),
         (begun_like_a_database, "it is no SQLite database"),

@@ -1,0 +1,27 @@
+"""Jobs, as a unit of work sees them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sandbox_sim.domain.jobs import Job
+
+
+class JobRecords(Protocol):
+    """Work that falls due later."""
+
+    async def add_job(self, job: Job) -> None:
+        """Save a job; the store numbers it."""
+        ...
+
+    async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
+        """The jobs due at `now`, oldest first; nobody else gets them until they are finished."""
+        ...
+
+    async def finish(self, job: Job) -> None:
+        """A claimed job is done; `JobLost` where it is ours no more."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """When the next unclaimed job falls due."""
+        ...
