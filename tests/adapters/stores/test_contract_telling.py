@@ -116,4 +116,4 @@ async def test_before_anybody_listens_the_unit_is_the_store_s_own(
 
 
 def test_what_is_told_of_are_methods_of_a_unit(clock: VirtualClock) -> None:
-    assert set(events_of_units(clock)) <= set(vars(Unit))
+    assert set(events_of_units(clock)) <= set(dir(Unit))
