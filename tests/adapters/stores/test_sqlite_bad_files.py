@@ -98,6 +98,9 @@ NO_FOLDER = "its folder cannot be made, because a file is in the way"
 NOT_OURS = "it belongs to another program"
 
 
+NEWER = f"it has version 1000 and this sandbox_sim knows up to {len(MIGRATIONS)}; install a newer"
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [
@@ -106,7 +109,7 @@ NOT_OURS = "it belongs to another program"
         (other_program_with_our_version, NOT_OURS),
         (other_program_before_its_first_table, NOT_OURS),
         (other_program_that_says_so, NOT_OURS),
-        (newer, f"this sandbox_sim knows up to {len(MIGRATIONS)}; install a newer"),
+        (newer, NEWER),
         (text, "it is no SQLite database"),
         (a_word, "it is no SQLite database"),
         (begun_like_a_database, "it is no SQLite database"),
