@@ -18,8 +18,8 @@ from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
 from bench.processes import free_port, seconds_until_line, started
 from bench.requests import AUTHORIZATION, collections
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
-from sandbox_sim.domain.sms import Message, SmsStatus
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
+from sandbox_sim.domain.sms.sms_messages import Message, SmsStatus
 from sandbox_sim.gateway.ports import Unit
 
 SERVICE, OTHERS = 55, 1000

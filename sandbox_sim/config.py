@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
+from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
@@ -36,12 +36,12 @@ from sandbox_sim.config_values import (
     StoreName,
     host_in,
 )
-from sandbox_sim.domain.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callback_routes import CallbackRoutes
-from sandbox_sim.domain.callbacks import Profile
-from sandbox_sim.domain.cards import TEST_CARDS, Brand
+from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
+from sandbox_sim.domain.payments.cards import TEST_CARDS, Brand
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
 # No delay is longer: a pending transaction is kept that long, and no timer overflows.

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
-from sandbox_sim.adapters.stores.postgres_url import is_postgres
-from sandbox_sim.domain.callback_hosts import entry_of
-from sandbox_sim.domain.callback_routes import beginning_of, rewrites_of
-from sandbox_sim.domain.callbacks import SIGNATURE_HEADER
+from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
+from sandbox_sim.domain.callbacks.allowed_hosts import entry_of
+from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.rewrites import beginning_of, rewrites_of
 from sandbox_sim.domain.hosts import Host, pattern_of
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 

@@ -14,7 +14,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 
 pytest_plugins = ["tests.timeouts"]

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Answer, Trouble
+from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
 from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 
 T = TypeVar("T")
@@ -15,7 +15,7 @@ T = TypeVar("T")
 OK = Answer(200, "ok", 7)
 BROKEN = Answer(500, "out of order", 7)
 SILENT = Answer(None, "", 7, "no answer within 30 s")
-NO_DESCRIPTORS = Answer(None, "", 0, "Too many open files", Trouble.RESOURCES)
+NO_DESCRIPTORS = Answer(None, "", 0, "Too many open files", FailureKind.RESOURCES)
 
 
 class Post(NamedTuple):

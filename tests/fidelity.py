@@ -33,7 +33,7 @@ RANGE: Final = re.compile(r"\b(D|[a-z]+\.)([0-9]{1,2}) to \1([0-9]{1,2})\b")
 
 
 @dataclass(frozen=True)
-class Rule:
+class UserRule:
     """One table of docs/rules.toml; `later`: what is not there yet, and why."""
 
     id: str
@@ -61,8 +61,8 @@ def _document() -> dict[str, Any]:
     return tomllib.loads((ROOT / "docs" / "rules.toml").read_text("utf-8"))
 
 
-def rules() -> list[Rule]:
-    return [Rule(**table) for table in _document()["rule"]]
+def rules() -> list[UserRule]:
+    return [UserRule(**table) for table in _document()["rule"]]
 
 
 def operational() -> Mapping[str, str]:
@@ -173,7 +173,7 @@ def render() -> str:
     parts = [_document()["introduction"]]
     for section, group in groupby(rules(), key=lambda rule: rule.section):
         rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
-        columns = ("Rule", "What holds", "Setting", "Lives in", "Held by")
+        columns = ("UserRule", "What holds", "Setting", "Lives in", "Held by")
         parts.append(_table(section, columns, *rows))
     rows = [(_setting(name), text) for name, text in operational().items()]
     parts.append(_table("Settings that no rule is about", ("Setting", "What it does"), *rows))
@@ -186,7 +186,7 @@ def _table(title: str, *rows: Sequence[str]) -> str:
     return "\n".join((f"## {title}\n", *lines, ""))
 
 
-def _row(rule: Rule, modules: Sequence[str], tests: Sequence[str]) -> Sequence[str]:
+def _row(rule: UserRule, modules: Sequence[str], tests: Sequence[str]) -> Sequence[str]:
     holds = " ".join(rule.states.split())
     if rule.later:
         holds += f" *{'Later' if rule.in_scope else rule.scope.capitalize()}: {rule.later}*"

@@ -4,17 +4,17 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.domain.callbacks import Callback, Profile
-from sandbox_sim.domain.checkout import Checkout
-from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.callbacks.callbacks import Callback, Profile
+from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control.journal import Entry
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.control.user_rules import Match, UserRule, UserRuleKind
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.journal import Entry
 from sandbox_sim.domain.ledger import Account, Posting
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.payments import Payment
-from sandbox_sim.domain.rules import Match, Rule, RuleKind
-from sandbox_sim.domain.sms import Message, SmsStatus
-from sandbox_sim.domain.transactions import Transaction
+from sandbox_sim.domain.payments.card_page import CardPage
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.transactions import Transaction
+from sandbox_sim.domain.sms.sms_messages import Message, SmsStatus
 from sandbox_sim.domain.vocabulary import Operation
 
 NOW = datetime(2026, 1, 1, 9, tzinfo=UTC)
@@ -65,8 +65,8 @@ def callback(callback_id: str = "C1", **fields: Any) -> Callback:
     return plain._replace(**fields)
 
 
-def checkout(checkout_id: str = "P1", **fields: Any) -> Checkout:
-    plain = Checkout(
+def checkout(checkout_id: str = "P1", **fields: Any) -> CardPage:
+    plain = CardPage(
         id=checkout_id,
         service_id=SERVICE,
         network_transaction_id="10000000001",
@@ -128,11 +128,11 @@ def delivery(body: str = "{}", **fields: Any) -> InboxMessage:
     return plain._replace(**fields)
 
 
-def rule(rule_id: str = "O1", **fields: Any) -> Rule:
+def rule(rule_id: str = "O1", **fields: Any) -> UserRule:
     """An override for the service."""
-    plain = Rule(
+    plain = UserRule(
         id=rule_id,
-        kind=RuleKind.OVERRIDE,
+        kind=UserRuleKind.OVERRIDE,
         match=Match(service_id=SERVICE, operation=Operation.COLLECT, amount_from=Decimal("0.5")),
         effect={"outcome": {"status": "003"}, "callback": {"duplicate": 2}},
         times=2,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.sqlite import Durability, SqliteStore, _SqliteUnit
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import Durability, SqliteStore, _SqliteUnit
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 
 UNLIMITED = 2**31 - 2  # pages; SQLite's own bound

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.config import Settings, defaults, load
-from sandbox_sim.domain.callbacks import Profile
+from sandbox_sim.domain.callbacks.callbacks import Profile
 from tests.complaints import complaint
 
 # Settings that the decisions name with a default; docs/rules.toml says which decision.

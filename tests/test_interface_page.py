@@ -15,24 +15,19 @@ import pytest
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
-from sandbox_sim.domain import (
-    billers,
-    callbacks,
-    codes,
-    events,
-    inbox,
-    journal,
-    sms,
-    transactions,
-    vocabulary,
-)
-from sandbox_sim.domain.callbacks import Attempt, Profile
-from sandbox_sim.domain.encoding import GSM_EXTENSION
-from sandbox_sim.web import control_api, models
-from sandbox_sim.web.app import FRONTDOOR
-from sandbox_sim.web.faults import FaultBody
-from sandbox_sim.web.overrides import MannerBody, OutcomeBody, OverrideBody
-from sandbox_sim.web.rules import MatchBody
+from sandbox_sim.domain import response_codes, vocabulary
+from sandbox_sim.domain.callbacks import callbacks, inbox
+from sandbox_sim.domain.callbacks.callbacks import Attempt, Profile
+from sandbox_sim.domain.control import events, journal
+from sandbox_sim.domain.payments import billers, transactions
+from sandbox_sim.domain.sms import sms_messages
+from sandbox_sim.domain.sms.sms_encoding import GSM_EXTENSION
+from sandbox_sim.web.api import request_models
+from sandbox_sim.web.app import DISPATCHER
+from sandbox_sim.web.control import control_input
+from sandbox_sim.web.control.faults import FaultBody
+from sandbox_sim.web.control.overrides import BehaviourBody, OutcomeBody, OverrideBody
+from sandbox_sim.web.control.user_rules import MatchBody
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.fidelity import rules
 
@@ -50,20 +45,20 @@ EXAMPLE = re.compile(
 )
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MODELS = {
-    "endpoint.1": models.Collection,
-    "endpoint.2": models.TestCardCollection,
-    "endpoint.3": models.Deposit,
-    "endpoint.4": models.MobilePayout,
-    "endpoint.5": models.Bill,
-    "endpoint.6": models.Airtime,
-    "endpoint.7": models.StatusQuery,
-    "endpoint.8": models.BalanceQuery,
-    "endpoint.9": models.SmsSend,
-    "endpoint.10": models.SmsBulk,
-    "endpoint.11": models.SmsHistory,
-    "endpoint.12": models.Body,
+    "endpoint.1": request_models.Collection,
+    "endpoint.2": request_models.TestCardCollection,
+    "endpoint.3": request_models.Deposit,
+    "endpoint.4": request_models.MobilePayout,
+    "endpoint.5": request_models.Bill,
+    "endpoint.6": request_models.Airtime,
+    "endpoint.7": request_models.StatusQuery,
+    "endpoint.8": request_models.BalanceQuery,
+    "endpoint.9": request_models.SmsSend,
+    "endpoint.10": request_models.SmsBulk,
+    "endpoint.11": request_models.SmsHistory,
+    "endpoint.12": request_models.Body,
 }
-ALSO_ENDPOINT_4 = (models.BankPayout, models.CardPayout)
+ALSO_ENDPOINT_4 = (request_models.BankPayout, request_models.CardPayout)
 
 
 def slug(heading: str) -> str:
@@ -154,7 +149,7 @@ def test_every_decision_that_is_cited_is_linked_to_its_section(of: Page) -> None
 def test_the_table_of_codes_is_the_catalogue() -> None:
     found = {row[0]: (row[1], row[3]) for row in rows(INTERFACE.section("codes"))[2:]}
 
-    catalogue = codes.CATALOGUE.values()
+    catalogue = response_codes.CATALOGUE.values()
     assert found == {row.code: (str(row.http_status), row.message) for row in catalogue}
 
 
@@ -195,13 +190,13 @@ def test_the_characters_that_count_twice_are_named() -> None:
 def test_every_path_of_the_interface_is_named() -> None:
     found = {row[1] for row in rows(INTERFACE.below("The twelve operations"))[2:]}
 
-    assert found == set(build(Settings(store="memory:")).app[FRONTDOOR].paths)
+    assert found == set(build(Settings(store="memory:")).app[DISPATCHER].paths)
 
 
 @pytest.mark.parametrize("endpoint", MODELS)
 def test_the_fields_of_a_request_are_those_of_its_model(endpoint: str) -> None:
     tables = INTERFACE.section(endpoint)
-    if issubclass(MODELS[endpoint], models.PaymentFields):
+    if issubclass(MODELS[endpoint], request_models.PaymentFields):
         tables = INTERFACE.below("Common fields of payments") + "\n" + tables
     # Field tables of requests have the column Required, those of answers have not.
     required = {row[0]: row[2] for row in rows(tables) if len(row) == 4}
@@ -341,7 +336,7 @@ def test_the_control_api_has_the_routes_of_the_page_and_no_others() -> None:
         ("Requests", journal.SHOWN_FIELDS),
         ("Transactions", transactions.SHOWN_FIELDS),
         ("Callbacks", (*callbacks.SHOWN_FIELDS, *Attempt._fields)),
-        ("SMS", sms.SHOWN_FIELDS),
+        ("SMS", sms_messages.SHOWN_FIELDS),
         ("Inbox", inbox.SHOWN_FIELDS),
         ("Events", tuple(events.EventType)),
     ],
@@ -352,7 +347,9 @@ def test_the_fields_of_a_record_are_named(heading: str, fields: tuple[str, ...])
     assert [name for name in fields if f"`{name}`" not in section] == []
 
 
-def inputs(base: type[control_api.Input] = control_api.Input) -> Iterator[type[control_api.Input]]:
+def inputs(
+    base: type[control_input.Input] = control_input.Input,
+) -> Iterator[type[control_input.Input]]:
     for model in base.__subclasses__():
         yield model
         yield from inputs(model)
@@ -369,7 +366,7 @@ def test_every_field_that_the_control_api_takes_is_named() -> None:
 
 def test_every_field_of_a_rule_has_a_row() -> None:
     outcome = {f"outcome.{name}" for name in OutcomeBody.model_fields}
-    callback = {f"callback.{name}" for name in MannerBody.model_fields}
+    callback = {f"callback.{name}" for name in BehaviourBody.model_fields}
     override = {*OverrideBody.model_fields, *outcome, *callback} - {"outcome", "callback"}
 
     for heading, wanted in (

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
-from sandbox_sim.domain.billers import BILL_PRODUCTS
-from sandbox_sim.domain.checkup import FIRST, FOLLOWING
-from sandbox_sim.web.overrides import MannerBody
+from sandbox_sim.domain.callbacks.receiver_checks import FIRST, FOLLOWING
+from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
+from sandbox_sim.web.control.overrides import BehaviourBody
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.web.events import listening
 
@@ -290,7 +290,7 @@ async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:
 def test_every_field_of_an_override_is_in_the_table() -> None:
     named = [code(name) for name, _ in table("Any outcome you like")]
 
-    manner = [f"callback.{name}" for name in MannerBody.model_fields]
+    manner = [f"callback.{name}" for name in BehaviourBody.model_fields]
     outcome = ["outcome.status", "outcome.response_code"]
     assert sorted(named) == sorted(["match", *outcome, "delay_ms", *manner, "times"])
 

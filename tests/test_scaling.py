@@ -13,14 +13,14 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.outcomes import Sandbox
-from sandbox_sim.gateway.accounts import Accounts
-from sandbox_sim.gateway.deliveries import AnswerGate
-from sandbox_sim.gateway.overrides import Overrides
-from sandbox_sim.gateway.payments import Payments
-from sandbox_sim.gateway.rules import Rules
-from sandbox_sim.gateway.settlement import Notices, Settlement
-from sandbox_sim.gateway.waiting import Waiters
+from sandbox_sim.domain.payments.payment_rules import Sandbox
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
+from sandbox_sim.gateway.control.override_selection import Overrides
+from sandbox_sim.gateway.control.user_rules import UserRules
+from sandbox_sim.gateway.control.wait_for_records import Waiters
+from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
+from sandbox_sim.gateway.payments.submit import Payments
 from tests import postgres
 from tests.adapters.stores.conftest import eventually
 from tests.records import transaction
@@ -67,13 +67,13 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
     url = postgres.empty_database()
     from asyncpg.connection import Connection  # noqa: PLC0415
 
-    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     clock = VirtualClock()
     store = PostgresStore(url, clock)
     ids, accounts = RandomIds(), Accounts()
-    settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, Notices())
-    overrides = Overrides(store, Rules(store, clock, ids), settlement, Waiters(clock))
+    settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, CallbackSettings())
+    overrides = Overrides(store, UserRules(store, clock, ids), settlement, Waiters(clock))
     payments = Payments(
         *(store, clock, ids, accounts, AnswerGate(), overrides),
         sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),

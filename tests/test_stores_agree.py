@@ -26,11 +26,11 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
+from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.ledger import Account, Audit
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import Unit
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, Seen
 from tests.fakes import FakeSender

@@ -19,8 +19,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
-from sandbox_sim.domain.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks import KEPT_BODY_BYTES, Answer, Trouble
+from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, Answer, FailureKind
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.http_addresses import read
 
@@ -58,7 +58,7 @@ class _Socket(socket.socket):
         super().close()
 
 
-class _Way:
+class _DestinationCheck:
     """From a callback to its receiver: asks the rule, and keeps what it said."""
 
     def __init__(self, hosts: CallbackHosts, host: str, sockets: _OpenSockets) -> None:
@@ -95,14 +95,14 @@ class _Way:
 
 # The way of the callback that this task sends. aiohttp makes its sockets in that task, or in tasks
 # that it starts from there.
-_WAY: ContextVar[_Way] = ContextVar("_WAY")
+_DESTINATION_CHECK: ContextVar[_DestinationCheck] = ContextVar("_WAY")
 
 
 @dataclass(slots=True)
 class _Received:
     """What is known of an attempt at its end, however it ended."""
 
-    way: _Way | None = None
+    way: _DestinationCheck | None = None
     status: int | None = None
     body: bytearray = field(default_factory=bytearray)
 
@@ -110,7 +110,7 @@ class _Received:
 def _socket(where: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
     """A socket for an address as `getaddrinfo` describes it; `OSError` if none may go there."""
     family, kind, protocol, _, target = where
-    way = _WAY.get()
+    way = _DESTINATION_CHECK.get()
     if not way.admits(target[0]):
         raise OSError(f"{target[0]} is refused by the setting callback_hosts")
     return _Socket(family, kind, protocol, way.sockets)
@@ -177,13 +177,15 @@ class HttpCallbackSender:
             return Answer(None, "", 0, "the gateway is not running")
         started = self._clock.monotonic()
         received = _Received()
-        trouble, problem = None, None
+        failure_kind, problem = None, None
         self._calls += 1
         try:
             address = read(url)
-            way = received.way = _Way(self._hosts, address.raw_host or "", self._sockets)
+            way = received.way = _DestinationCheck(
+                self._hosts, address.raw_host or "", self._sockets
+            )
             if way.admits_host():
-                _WAY.set(way)
+                _DESTINATION_CHECK.set(way)
                 request = session.post(
                     address,
                     data=body,
@@ -197,15 +199,15 @@ class HttpCallbackSender:
                     async with self._clock.timeout(_BODY_S):
                         await _read_first_bytes(response, received.body)
         except Exception as error:  # an attempt that is not recorded would never be made again
-            trouble, problem = _in_words(error, timeout)
+            failure_kind, problem = _in_words(error, timeout)
         finally:
             self._calls -= 1
         refusal = received.way.refusal if received.way else None
         if refusal:
-            trouble, problem = Trouble.SETTING, refusal
+            failure_kind, problem = FailureKind.SETTING, refusal
         duration_ms = round((self._clock.monotonic() - started) * 1000)
         text = received.body.decode("utf-8", "replace")
-        return Answer(received.status, text, duration_ms, problem, trouble)
+        return Answer(received.status, text, duration_ms, problem, failure_kind)
 
 
 @lru_cache(maxsize=16)
@@ -219,28 +221,31 @@ async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -
         kept += await response.content.read(KEPT_BODY_BYTES - len(kept))
 
 
-def _in_words(error: Exception, timeout: timedelta) -> tuple[Trouble, str]:
+def _in_words(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
     """What went wrong, for someone who looks for a callback that did not come."""
     match error:
         case TimeoutError():
-            return Trouble.TIMEOUT, f"no answer within {timeout.total_seconds():g} s"
+            return FailureKind.TIMEOUT, f"no answer within {timeout.total_seconds():g} s"
         case aiohttp.ClientConnectorDNSError():
-            return Trouble.HOST, f"the host {error.host} is not known"
+            return FailureKind.HOST, f"the host {error.host} is not known"
         case aiohttp.ClientConnectorCertificateError():
             said = f"the TLS certificate of {error.host} was not accepted"
-            return Trouble.CERTIFICATE, f"{said}: {error.certificate_error}"
+            return FailureKind.CERTIFICATE, f"{said}: {error.certificate_error}"
         case aiohttp.ClientConnectorSSLError():
             said = f"no TLS connection to {error.host}:{error.port}"
-            return Trouble.TLS, f"{said}: {error.strerror or error}"
+            return FailureKind.TLS, f"{said}: {error.strerror or error}"
         case OSError() if error.errno in _SHORTAGES:
-            return Trouble.RESOURCES, f"no call can leave this machine: {os.strerror(error.errno)}"
+            return (
+                FailureKind.RESOURCES,
+                f"no call can leave this machine: {os.strerror(error.errno)}",
+            )
         case aiohttp.ClientConnectorError():
             reason = os.strerror(error.errno) if error.errno else str(error)
-            return Trouble.CONNECTION, f"no connection to {error.host}:{error.port}: {reason}"
+            return FailureKind.CONNECTION, f"no connection to {error.host}:{error.port}: {reason}"
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
-            return Trouble.ADDRESS, _NO_ADDRESS
+            return FailureKind.ADDRESS, _NO_ADDRESS
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
-            return Trouble.EXCHANGE, "the receiver closed the connection without an answer"
+            return FailureKind.EXCHANGE, "the receiver closed the connection without an answer"
         case _:
             said = f"the exchange broke off: {str(error) or type(error).__name__}"
-            return Trouble.EXCHANGE, said
+            return FailureKind.EXCHANGE, said

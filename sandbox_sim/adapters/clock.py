@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 from typing import Final
 
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.control.clock import ClockState
 
 # Jobs that fall due within this time are run in one go.
 RESOLUTION_S: Final = 0.005

@@ -7,7 +7,7 @@ cannot keep clients out, nor idle clients callbacks.
 
 from typing import Final, NamedTuple
 
-from sandbox_sim.gateway.delivery_queue import IN_ALL
+from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL
 
 # For the files of the store, the listening sockets, the event loop and look-ups of names.
 _OWN: Final = 64

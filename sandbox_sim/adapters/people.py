@@ -10,12 +10,12 @@ from decimal import Decimal
 from random import Random
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain import billers
-from sandbox_sim.domain.checkout import Choice
+from sandbox_sim.domain.control.people import Lives, Person, Purchase, Text
 from sandbox_sim.domain.msisdn import DECLINED_DIGIT, NETWORK_OF_PREFIX
-from sandbox_sim.domain.outcomes import Sandbox
-from sandbox_sim.domain.payments import Payment
-from sandbox_sim.domain.people import Lives, Person, Purchase, Text
+from sandbox_sim.domain.payments import billers
+from sandbox_sim.domain.payments.card_page import Choice
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.vocabulary import (
     DEFAULT_CURRENCY,
     MOBILE_NETWORKS,

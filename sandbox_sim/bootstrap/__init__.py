@@ -13,16 +13,16 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap.parts import Parts
 from sandbox_sim.bootstrap.stores import store_of
 from sandbox_sim.config import Settings
-from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
-from sandbox_sim.gateway.interventions import Interventions
-from sandbox_sim.gateway.jobs import Jobs
-from sandbox_sim.gateway.journal import Journal
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.control.clock_control import ClockControl
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.control.manual_actions import ManualActions
+from sandbox_sim.gateway.control.wait_for_change import ChangeWaiter
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
-from sandbox_sim.gateway.timekeeping import Timekeeping
-from sandbox_sim.gateway.watch import Watch
+from sandbox_sim.gateway.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from sandbox_sim.gateway.doctor import Doctor
+    from sandbox_sim.gateway.callbacks.doctor import Doctor
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Gateway:
     app: web.Application
     store: Store
     clock: Clock
-    jobs: Jobs
-    deliveries: Deliveries
+    jobs: Scheduler
+    deliveries: CallbackDispatcher
     journal: Journal
-    watch: Watch
-    interventions: Interventions
-    timekeeping: Timekeeping
+    watch: ChangeWaiter
+    manual_actions: ManualActions
+    clock_control: ClockControl
 
 
 def build(
@@ -67,15 +67,15 @@ def build(
         parts.deliveries,
         parts.journal,
         parts.watch,
-        parts.interventions,
-        parts.timekeeping,
+        parts.manual_actions,
+        parts.clock_control,
     )
 
 
 @contextlib.asynccontextmanager
 async def open_doctor() -> AsyncIterator["Doctor"]:
     """Who examines receivers, over a session of its own; no gateway has to run for it."""
-    from sandbox_sim.gateway.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
+    from sandbox_sim.gateway.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()
     async with HttpCallbackSender(clock) as sender:

@@ -11,56 +11,56 @@ from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.descriptors import current_limit, shared_out
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks import Schedule
+from sandbox_sim.domain.callbacks.callbacks import Schedule
+from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.outcomes import Sandbox
-from sandbox_sim.domain.ratelimit import RateLimit
-from sandbox_sim.domain.rules import RuleKind
-from sandbox_sim.gateway.accounts import Accounts
-from sandbox_sim.gateway.checkout import CheckoutPages
-from sandbox_sim.gateway.deliveries import AnswerGate, Deliveries
-from sandbox_sim.gateway.faults import Faults
-from sandbox_sim.gateway.feed import Feed
-from sandbox_sim.gateway.held import Held
-from sandbox_sim.gateway.interventions import Interventions
-from sandbox_sim.gateway.jobs import Handler, Jobs
-from sandbox_sim.gateway.journal import Journal
-from sandbox_sim.gateway.ledger import Ledger
-from sandbox_sim.gateway.numbering import Numbering
-from sandbox_sim.gateway.overrides import Overrides
-from sandbox_sim.gateway.payments import Payments
+from sandbox_sim.domain.payments.payment_rules import Sandbox
+from sandbox_sim.domain.rate_limit import RateLimit
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
+from sandbox_sim.gateway.control.clock_control import ClockControl
+from sandbox_sim.gateway.control.event_feed import Feed
+from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
+from sandbox_sim.gateway.control.fault_selection import Faults
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.control.manual_actions import ManualActions
+from sandbox_sim.gateway.control.override_selection import Overrides
+from sandbox_sim.gateway.control.record_search import Records
+from sandbox_sim.gateway.control.seeding import Seeding
+from sandbox_sim.gateway.control.snapshots import Snapshots
+from sandbox_sim.gateway.control.user_rules import UserRules
+from sandbox_sim.gateway.control.wait_for_change import ChangeWaiter
+from sandbox_sim.gateway.control.wait_for_records import Waiters
+from sandbox_sim.gateway.id_allocation import IdAllocation
+from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.payments.card_page import CardPages
+from sandbox_sim.gateway.payments.queries import Queries
+from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
+from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
-from sandbox_sim.gateway.queries import Queries
-from sandbox_sim.gateway.records import Records
-from sandbox_sim.gateway.rules import Rules
-from sandbox_sim.gateway.seeding import Seeding
-from sandbox_sim.gateway.settlement import Notices, Settlement
+from sandbox_sim.gateway.scheduler import Handler, Scheduler
 from sandbox_sim.gateway.sms import Sms
-from sandbox_sim.gateway.snapshots import Snapshots
-from sandbox_sim.gateway.telling import TellingStore
-from sandbox_sim.gateway.timekeeping import Timekeeping
-from sandbox_sim.gateway.waiting import Waiters
-from sandbox_sim.gateway.watch import Watch
-from sandbox_sim.web.address import OurAddress
+from sandbox_sim.web.api.authentication import Authentication
+from sandbox_sim.web.api.dispatcher import Dispatcher
+from sandbox_sim.web.api.fault_injection import FaultInjection
+from sandbox_sim.web.api.operations import Operations
 from sandbox_sim.web.app import make_app
-from sandbox_sim.web.checkout import CheckoutFace
-from sandbox_sim.web.client_connections import ClientConnections
-from sandbox_sim.web.clock import ClockFace
-from sandbox_sim.web.control import Control
-from sandbox_sim.web.control_api import Face, Guard, Hosts
-from sandbox_sim.web.entrance import Entrance
-from sandbox_sim.web.events import EventsFace
-from sandbox_sim.web.faults import FaultBody
-from sandbox_sim.web.frontdoor import Frontdoor
-from sandbox_sim.web.ledger import LedgerFace
-from sandbox_sim.web.losses import Losses
-from sandbox_sim.web.operations import Operations
-from sandbox_sim.web.overrides import OverrideBody
-from sandbox_sim.web.records import RecordsFace
-from sandbox_sim.web.rules import RulesFace
-from sandbox_sim.web.seed import SeedFace
-from sandbox_sim.web.snapshots import SnapshotsFace
+from sandbox_sim.web.control.clock import ClockRoutes
+from sandbox_sim.web.control.control_input import Guard, Hosts, RouteGroup
+from sandbox_sim.web.control.events import EventRoutes
+from sandbox_sim.web.control.faults import FaultBody
+from sandbox_sim.web.control.health_and_inbox import Control
+from sandbox_sim.web.control.ledger import LedgerRoutes
+from sandbox_sim.web.control.overrides import OverrideBody
+from sandbox_sim.web.control.records import RecordRoutes
+from sandbox_sim.web.control.seed import SeedRoutes
+from sandbox_sim.web.control.snapshots import SnapshotRoutes
+from sandbox_sim.web.control.user_rules import UserRuleRoutes
+from sandbox_sim.web.pages.card_page import CardPageRoutes
+from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.transport.client_connections import ClientConnections
 
 
 class Parts:
@@ -86,67 +86,67 @@ class Parts:
         self.connections = shared_out(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
-        self.store = TellingStore(store, self.feed, clock, self.waiters)
+        self.store = EventPublishingStore(store, self.feed, clock, self.waiters)
 
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         guard = Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts()))
-        events = EventsFace(self.feed, self.clock, guard)
+        events = EventRoutes(self.feed, self.clock, guard)
         app = make_app(
-            self.frontdoor(),
-            [*self.faces(guard), events],
+            self.dispatcher(),
+            [*self.route_groups(guard), events],
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
         )
-        app.on_shutdown.append(self.losses.stop)
+        app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
         app.cleanup_ctx.append(self.background)
         return app
 
-    def frontdoor(self) -> Frontdoor:
+    def dispatcher(self) -> Dispatcher:
         """What answers the interface's paths."""
-        return Frontdoor(
-            Entrance(self.clients.values(), self.clock, self.limit()),
+        return Dispatcher(
+            Authentication(self.clients.values(), self.clock, self.limit()),
             self.operations().by_path(),
             self.gate,
             self.ids,
             self.clock,
             self.journal,
             Faults(self.store, self.rules, self.ids),
-            self.losses,
+            self.fault_injection,
             our_address=self.our_address,
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
         )
 
-    def faces(self, guard: Guard) -> Sequence[Face]:
+    def route_groups(self, guard: Guard) -> Sequence[RouteGroup]:
         """What answers under `/_sandbox/`."""
         records = Records(self.store, self.journal, self.waiters, self.clock)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
             Control(self.store, self.clock, self.ids, records, self.clients, guard),
-            ClockFace(self.clock, self.timekeeping, guard),
-            LedgerFace(Ledger(self.store, self.clock, self.accounts), guard),
-            RecordsFace(records, self.interventions, guard),
-            SnapshotsFace(snapshots, guard),
-            SeedFace(self.seeding(), self.our_address, guard),
-            CheckoutFace(self.pages, guard),
-            RulesFace(self.rules, RuleKind.OVERRIDE, "overrides", OverrideBody, guard),
-            RulesFace(self.rules, RuleKind.FAULT, "faults", FaultBody, guard),
+            ClockRoutes(self.clock, self.clock_control, guard),
+            LedgerRoutes(Ledger(self.store, self.clock, self.accounts), guard),
+            RecordRoutes(records, self.manual_actions, guard),
+            SnapshotRoutes(snapshots, guard),
+            SeedRoutes(self.seeding(), self.our_address, guard),
+            CardPageRoutes(self.pages, guard),
+            UserRuleRoutes(self.rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, guard),
+            UserRuleRoutes(self.rules, UserRuleKind.FAULT, "faults", FaultBody, guard),
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
         """The store and what of it is at hand, the callback session and the loops, while we run."""
         await self.store.open()
         try:
-            await self.numbering.reserve()
-            await self.timekeeping.start()
+            await self.id_allocation.reserve()
+            await self.clock_control.start()
             await self.rules.load()
             await self.held.load()
             async with self.http_sender:
-                loops = (self.jobs, self.journal, self.numbering)
+                loops = (self.jobs, self.journal, self.id_allocation)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
                 yield
                 for task in tasks:
@@ -202,7 +202,7 @@ class Parts:
         return RateLimit(self.settings.rate_limit_per_minute, self.settings.rate_limit_burst)
 
     @cached_property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> Scheduler:
         """The clockwork, with what each kind of job does."""
         handlers: dict[JobKind, Handler] = {
             JobKind.SETTLE: self.settlement.on_due,
@@ -210,17 +210,17 @@ class Parts:
             JobKind.DELIVER: self.deliveries.take,
             JobKind.LET_GO: self.held.on_due,
         }
-        return Jobs(self.store, self.clock, self.deliveries, handlers)
+        return Scheduler(self.store, self.clock, self.deliveries, handlers)
 
     @cached_property
-    def deliveries(self) -> Deliveries:
+    def deliveries(self) -> CallbackDispatcher:
         """Callbacks on their way."""
         schedule = Schedule(
             attempts=self.settings.callback_attempts,
             interval=timedelta(seconds=self.settings.callback_retry_interval_s),
             timeout=timedelta(seconds=self.settings.callback_timeout_s),
         )
-        return Deliveries(
+        return CallbackDispatcher(
             self.store,
             self.clock,
             self.sender,
@@ -234,7 +234,7 @@ class Parts:
     @cached_property
     def settlement(self) -> Settlement:
         """How transactions end."""
-        notices = Notices(
+        notices = CallbackSettings(
             self.settings.callback_profile,
             self.settings.callback_profiles,
             self.settings.sign_callbacks,
@@ -278,9 +278,9 @@ class Parts:
         )
 
     @cached_property
-    def pages(self) -> CheckoutPages:
+    def pages(self) -> CardPages:
         """Card pages."""
-        return CheckoutPages(self.store, self.clock, self.settlement, self.sandbox)
+        return CardPages(self.store, self.clock, self.settlement, self.sandbox)
 
     @cached_property
     def overrides(self) -> Overrides:
@@ -288,19 +288,19 @@ class Parts:
         return Overrides(self.store, self.rules, self.settlement, self.waiters)
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> UserRules:
         """The overrides and faults of users."""
-        return Rules(self.store, self.clock, self.ids)
+        return UserRules(self.store, self.clock, self.ids)
 
     @cached_property
-    def held(self) -> Held:
+    def held(self) -> CallbackReordering:
         """Callbacks that an override holds back."""
-        return Held(self.store)
+        return CallbackReordering(self.store)
 
     @cached_property
-    def losses(self) -> Losses:
+    def fault_injection(self) -> FaultInjection:
         """Answers that a fault spoils."""
-        return Losses(self.clock)
+        return FaultInjection(self.clock)
 
     @cached_property
     def journal(self) -> Journal:
@@ -308,24 +308,24 @@ class Parts:
         return Journal(self.store, self.clock)
 
     @cached_property
-    def watch(self) -> Watch:
+    def watch(self) -> ChangeWaiter:
         """For tests in this process, which step the clock whenever something was written."""
-        return Watch(self.store, self.clock)
+        return ChangeWaiter(self.store, self.clock)
 
     @cached_property
-    def numbering(self) -> Numbering:
+    def id_allocation(self) -> IdAllocation:
         """Which numbers ids are made of."""
-        return Numbering(self.store, self.clock, self.ids)
+        return IdAllocation(self.store, self.clock, self.ids)
 
     @cached_property
-    def timekeeping(self) -> Timekeeping:
+    def clock_control(self) -> ClockControl:
         """How the clock is set."""
-        return Timekeeping(self.store, self.clock, self.jobs)
+        return ClockControl(self.store, self.clock, self.jobs)
 
     @cached_property
-    def interventions(self) -> Interventions:
+    def manual_actions(self) -> ManualActions:
         """What is done by hand."""
-        return Interventions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
+        return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
 
     @cached_property
     def our_address(self) -> OurAddress:

@@ -1,9 +1,9 @@
 """The store that a setting names."""
 
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
-from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.ports import Clock, Relay, Store, StoreError
 
 
@@ -13,12 +13,12 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
     What it needs is loaded only now.
     """
     if settings.store.startswith("sqlite:"):
-        from sandbox_sim.adapters.stores.sqlite import SqliteStore  # noqa: PLC0415
+        from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
 
         return SqliteStore(settings.sqlite_path, clock, settings.durability), None
     if is_postgres(settings.store):
         try:
-            from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+            from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
         except ModuleNotFoundError as error:
             needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
             raise StoreError(f"{masked(settings.store)}: {needed}") from None

@@ -9,10 +9,10 @@ import click
 
 from sandbox_sim import __version__
 from sandbox_sim.cli.address_option import address
-from sandbox_sim.cli.lazy import LazyGroup
+from sandbox_sim.cli.lazy_commands import LazyGroup
 
 if TYPE_CHECKING:
-    from sandbox_sim.domain.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callbacks import Profile
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
 
@@ -47,19 +47,19 @@ class _Commands(LazyGroup):
     """Those that start or check something stand below; those that ask a gateway, in modules."""
 
     later: ClassVar = {
-        "callbacks": "sandbox_sim.cli.records:callbacks",
-        "clock": "sandbox_sim.cli.state:clock",
-        "faults": "sandbox_sim.cli.faults:faults",
-        "inbox": "sandbox_sim.cli.inbox:inbox",
-        "ledger": "sandbox_sim.cli.ledger:ledger",
-        "overrides": "sandbox_sim.cli.overrides:overrides",
-        "requests": "sandbox_sim.cli.records:requests",
-        "reset": "sandbox_sim.cli.state:reset",
-        "seed": "sandbox_sim.cli.state:seed",
-        "sms": "sandbox_sim.cli.records:sms",
-        "snapshot": "sandbox_sim.cli.snapshots:snapshot",
-        "transactions": "sandbox_sim.cli.records:transactions",
-        "trigger": "sandbox_sim.cli.trigger:trigger",
+        "callbacks": "sandbox_sim.cli.commands.records:callbacks",
+        "clock": "sandbox_sim.cli.commands.state:clock",
+        "faults": "sandbox_sim.cli.commands.faults:faults",
+        "inbox": "sandbox_sim.cli.commands.inbox:inbox",
+        "ledger": "sandbox_sim.cli.commands.ledger:ledger",
+        "overrides": "sandbox_sim.cli.commands.overrides:overrides",
+        "requests": "sandbox_sim.cli.commands.records:requests",
+        "reset": "sandbox_sim.cli.commands.state:reset",
+        "seed": "sandbox_sim.cli.commands.state:seed",
+        "sms": "sandbox_sim.cli.commands.records:sms",
+        "snapshot": "sandbox_sim.cli.commands.snapshots:snapshot",
+        "transactions": "sandbox_sim.cli.commands.records:transactions",
+        "trigger": "sandbox_sim.cli.commands.trigger:trigger",
     }
 
 
@@ -111,7 +111,7 @@ def serve(
     given = {name: value for name, value in flags.items() if value is not None}
     gc.disable()  # nothing loaded from here on is garbage; a running gateway turns it on again
     try:
-        from sandbox_sim.cli.serve import run
+        from sandbox_sim.cli.serve.command import run
 
         code = run(config_file, {**settings, **given}, as_json=bool(obj["as_json"]))
     finally:
@@ -123,7 +123,7 @@ def serve(
 @click.pass_obj
 def readyz(obj: dict[str, object]) -> None:
     """Ask a running gateway whether it is ready; exit 1 if not."""
-    from sandbox_sim.cli.health import run
+    from sandbox_sim.cli.commands.health import run
 
     raise SystemExit(run(str(obj["endpoint_url"]), as_json=bool(obj["as_json"])))
 
@@ -137,7 +137,7 @@ def _secret_key(_context: click.Context, _param: click.Parameter, key: str | Non
 def _profiles(
     _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
 ) -> tuple["Profile", ...]:
-    from sandbox_sim.domain.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callbacks import Profile
 
     for name in names:
         if name not in set(Profile):
@@ -195,7 +195,7 @@ def doctor(
     It gets every body there is, genuine and forged, once and twice, of successful, failed and
     cancelled payments whose ids begin with DOCTOR-. No gateway has to run.
     """
-    from sandbox_sim.cli.doctor import run
+    from sandbox_sim.cli.commands.doctor import run
 
     code = run(
         url,
@@ -219,7 +219,7 @@ def config() -> None:
 @click.pass_obj
 def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
     """Say whether the settings are in order; exit 1 if not."""
-    from sandbox_sim.cli import configuration
+    from sandbox_sim.cli.commands import configuration
 
     raise SystemExit(configuration.check(config_file, settings, as_json=bool(obj["as_json"])))
 
@@ -230,7 +230,7 @@ def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, 
 @click.pass_obj
 def show(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
     """Print every setting with the place that it came from. Secrets are masked."""
-    from sandbox_sim.cli import configuration
+    from sandbox_sim.cli.commands import configuration
 
     raise SystemExit(configuration.show(config_file, settings, as_json=bool(obj["as_json"])))
 
@@ -239,6 +239,6 @@ def show(obj: dict[str, object], config_file: Path | None, settings: dict[str, s
 @click.argument("file", type=click.Path(path_type=Path), default="sandbox_sim.toml")
 def init(file: Path) -> None:
     """Write a commented configuration file; - for stdout."""
-    from sandbox_sim.cli import configuration
+    from sandbox_sim.cli.commands import configuration
 
     raise SystemExit(configuration.init(file))

@@ -12,9 +12,9 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks import plain
+from sandbox_sim.domain.callbacks.callbacks import plain
+from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.domain.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
-from sandbox_sim.domain import cards
-from sandbox_sim.domain.documents import compact
+from sandbox_sim.domain.json_text import compact
+from sandbox_sim.domain.payments import cards
 
 # What may stand between two digits of a number: blanks, control characters, dashes, characters
 # without width, and `+`, which is a blank in the query of an address.

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from sandbox_sim.domain import encoding, sms
-from sandbox_sim.domain.codes import Reply
-from sandbox_sim.domain.encoding import Size
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.outcomes import Outcome
-from sandbox_sim.domain.sms import HistoryQuery, Message, SmsRequest, SmsStatus
+from sandbox_sim.domain.payments.payment_rules import Outcome
+from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.sms import sms_encoding, sms_messages
+from sandbox_sim.domain.sms.sms_encoding import Size
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsRequest, SmsStatus
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
 # Handsets show so many characters of a sender that is no number.
@@ -45,10 +45,10 @@ class Sms:
 
     async def send(self, request: SmsRequest) -> Reply:
         """`sms/send` and `sms/bulk`: all recipients, charged upfront, or none."""
-        recipients = sms.decide(request, self._allowlist, self._approved_senders)
+        recipients = sms_messages.decide(request, self._allowlist, self._approved_senders)
         if isinstance(recipients, Outcome):
             return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
-        size = encoding.measure(request.msg_body)
+        size = sms_encoding.measure(request.msg_body)
         messages = self._messages(request.kept(), recipients, size)
         units = size.page_count * len(recipients)
         subject = messages[0].batch_id or messages[0].processing_id
@@ -87,7 +87,7 @@ class Sms:
         """`sms/history`."""
         messages, total = await self._store.run(lambda unit: unit.history(query))
         fields = {
-            "response_data": [sms.history_item(message) for message in messages],
+            "response_data": [sms_messages.history_item(message) for message in messages],
             "pagination": {
                 "total_no_of_records": total,
                 "total_pages": -(-total // query.limit),
@@ -116,7 +116,7 @@ class Sms:
         batch_id = self._ids.message_id() if request.bulk else None
         now = self._clock.now()
         return [
-            sms.acknowledged(
+            sms_messages.acknowledged(
                 request,
                 number,
                 size,

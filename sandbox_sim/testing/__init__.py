@@ -2,6 +2,6 @@
 
 from sandbox_sim.testing.expectations import Records
 from sandbox_sim.testing.gateway import SandboxGateway
-from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
+from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 
 __all__ = ["Callback", "Delivery", "Records", "Request", "SandboxGateway", "Sms", "Transaction"]

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar, overload
 
 from sandbox_sim.domain.msisdn import international
 from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
+from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 from sandbox_sim.testing.tables import aligned
 
 R = TypeVar("R", bound=Callback | Delivery | Request | Sms | Transaction)

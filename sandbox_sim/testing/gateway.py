@@ -15,7 +15,7 @@ from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.testing import report
 from sandbox_sim.testing.control import post
 from sandbox_sim.testing.expectations import Messages, Records
-from sandbox_sim.testing.records import Callback, Delivery, Request, Transaction
+from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
 from sandbox_sim.testing.view import View
 
@@ -118,7 +118,7 @@ class SandboxGateway:
         wait for this call: in a coroutine write `await gateway.aio.advance(…)`.
         """
         by = _duration(seconds, minutes, hours)
-        work = self._server.gateway.timekeeping.advance(by)
+        work = self._server.gateway.clock_control.advance(by)
         return self._server.run(work, "await gateway.aio.advance(…)")
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
@@ -267,7 +267,7 @@ class Awaitables:
         """`SandboxGateway.advance`."""
         server, _ = self._parts()
         by = _duration(seconds, minutes, hours)
-        return await server.awaited(server.gateway.timekeeping.advance(by))
+        return await server.awaited(server.gateway.clock_control.advance(by))
 
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""

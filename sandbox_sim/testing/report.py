@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from sandbox_sim.testing.expectations import Records
-from sandbox_sim.testing.records import Callback, Request, Sms
+from sandbox_sim.testing.record_views import Callback, Request, Sms
 
 
 def lines(

@@ -19,7 +19,7 @@ from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.hosts import reached
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.transport.server import GatewayRunner
 
 T = TypeVar("T")
 

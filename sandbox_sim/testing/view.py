@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
-from sandbox_sim.domain.clock import ClockState
-from sandbox_sim.domain.journal import NO_SERVICE
-from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.domain.control.journal import NO_SERVICE
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.domain.transactions import Status
 from sandbox_sim.gateway.ports import Unit
 from sandbox_sim.testing.expectations import Messages, Records
-from sandbox_sim.testing.records import Callback, Delivery, Request, Sms, Transaction
+from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class View:
         would be chance in which order callbacks come, and what an application has done by then.
         """
         __tracebackhide__ = True
-        timekeeping, deliveries = self._gateway.timekeeping, self._gateway.deliveries
+        clock_control, deliveries = self._gateway.clock_control, self._gateway.deliveries
 
         recorded = -1
 
@@ -90,7 +90,7 @@ class View:
                 fitting = Records(Callback, called).where(**wanted)
                 if fitting:
                     return fitting[-1]
-                if deliveries.receivers or not await timekeeping.step():
+                if deliveries.receivers or not await clock_control.step():
                     break
             return None
 
@@ -101,7 +101,7 @@ class View:
 
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
         """All of the service, these inboxes, and put time back."""
-        await self._gateway.interventions.reset(self._service_id)
+        await self._gateway.manual_actions.reset(self._service_id)
 
         async def clear(unit: Unit) -> None:
             await unit.clear_entries(NO_SERVICE)
@@ -109,12 +109,12 @@ class View:
                 await unit.clear_inbox(name)
 
         await self.read(clear)
-        await self._gateway.timekeeping.set_to(begun)
+        await self._gateway.clock_control.set_to(begun)
 
     async def forget_everything(self, begun: ClockState) -> None:
         """All of every service, as an application may have asked for another one; put time back."""
-        await self._gateway.interventions.reset(None)
-        await self._gateway.timekeeping.set_to(begun)
+        await self._gateway.manual_actions.reset(None)
+        await self._gateway.clock_control.set_to(begun)
 
     async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
         """What came instead of a callback, and what was asked for."""

@@ -1,4 +1,4 @@
-"""The aiohttp application: routes for what is ours under `/_sandbox`; the rest is the front door's.
+"""The aiohttp application: routes for the control API; the rest goes to the dispatcher.
 
 It is served by `server.GatewayRunner`, which asks the router only for paths that begin with `OURS`.
 """
@@ -12,14 +12,14 @@ from aiohttp.typedefs import Handler
 
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.web.client_connections import ClientConnections
-from sandbox_sim.web.control_api import BadInput, Face, error as control_error
-from sandbox_sim.web.frontdoor import Frontdoor, expect
+from sandbox_sim.web.api.dispatcher import Dispatcher, expect
+from sandbox_sim.web.control.control_input import BadInput, RouteGroup, error as control_error
+from sandbox_sim.web.transport.client_connections import ClientConnections
 
 log = logging.getLogger("sandbox_sim.requests")
 
 CONTROL_PREFIX = "/_sandbox"
-FRONTDOOR = web.AppKey("FRONTDOOR", Frontdoor)
+DISPATCHER = web.AppKey("FRONTDOOR", Dispatcher)
 # What a path begins with that is ours, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
 # What `client_max_size` was made with; aiohttp tells it to requests only.
@@ -30,8 +30,8 @@ DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 
 def make_app(
-    frontdoor: Frontdoor,
-    faces: Iterable[Face],
+    dispatcher: Dispatcher,
+    route_groups: Iterable[RouteGroup],
     *,
     clients: ClientConnections,
     drain: Callable[[float], Awaitable[None]],
@@ -41,12 +41,12 @@ def make_app(
     """Assemble the application; `base_path` is empty or begins with a slash."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
     prefixes = dict.fromkeys(("", base_path))
-    app[FRONTDOOR] = frontdoor
+    app[DISPATCHER] = dispatcher
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
-    for face in faces:
+    for face in route_groups:
         for method, path, handler in face.routes():
             for prefix in prefixes:
                 app.router.add_route(method, prefix + path, handler, expect_handler=expect)

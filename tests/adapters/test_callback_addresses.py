@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks import Answer, Trouble
+from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, read
 from tests.adapters.conftest import Receiver, http, post
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
@@ -70,7 +70,7 @@ async def attempts_at(*addresses: str) -> list[Answer]:
 
 
 def arrives(answer: Answer) -> bool:
-    return (answer.status_code, answer.problem, answer.trouble) == (200, None, None)
+    return (answer.status_code, answer.problem, answer.failure_kind) == (200, None, None)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -117,7 +117,7 @@ async def test_what_the_door_refuses_is_an_attempt_that_failed(address: str) -> 
     """A store may have it from before, and the attempts at it have to end."""
     (answer,) = await attempts_at(address)
 
-    assert (answer.status_code, answer.trouble) == (None, Trouble.ADDRESS)
+    assert (answer.status_code, answer.failure_kind) == (None, FailureKind.ADDRESS)
     assert answer.problem == "callback_url is no address that can be called"
 
 
@@ -130,7 +130,7 @@ async def test_any_fault_in_an_attempt_is_an_answer(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(CallbackHosts, "admits_host", fault)
     (answer,) = await attempts_at("http://shop.example/")
 
-    assert answer.trouble is Trouble.EXCHANGE
+    assert answer.failure_kind is FailureKind.EXCHANGE
     assert answer.problem == "the exchange broke off: a fault of our own"
 
 

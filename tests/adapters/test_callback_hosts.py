@@ -10,8 +10,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks import Trouble, verdict
+from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, verdict
 from tests.adapters.conftest import Receiver, http, post
 
 HOME = "127.0.0.1"
@@ -146,7 +146,7 @@ async def test_a_denied_address_is_told_by_the_name_of_the_setting(
 
     answer = await post(sender, f"http://{HOME}:{await machines.listen()}/callback")
 
-    assert (answer.status_code, answer.trouble) == (None, Trouble.SETTING)
+    assert (answer.status_code, answer.failure_kind) == (None, FailureKind.SETTING)
     assert verdict(answer) == (
         "not sent: the setting callback_hosts does not let callbacks go to 127.0.0.1"
     )
@@ -161,7 +161,7 @@ async def test_an_address_that_a_name_leads_to_is_told_with_it(
 
     answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
 
-    assert answer.trouble is Trouble.SETTING
+    assert answer.failure_kind is FailureKind.SETTING
     assert answer.problem is not None
     assert answer.problem.startswith("the setting callback_hosts does not let callbacks go to ")
     assert f"shop.example ({HOME}, {ELSEWHERE})" in answer.problem
@@ -203,7 +203,7 @@ async def test_what_is_let_go_arrives(
 
     answer = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
 
-    assert (answer.status_code, answer.trouble) == (200, None)
+    assert (answer.status_code, answer.failure_kind) == (200, None)
     assert machines.called == [HOME]
 
 
@@ -236,7 +236,7 @@ async def test_a_name_that_changes_its_address_is_followed_to_none_that_is_refus
 
     assert dns.asked == ["shop.example", "shop.example"]
     assert (first.status_code, second.status_code) == (200, None)
-    assert second.trouble is Trouble.SETTING
+    assert second.failure_kind is FailureKind.SETTING
     assert machines.called == [HOME]
 
 
@@ -285,7 +285,10 @@ async def test_an_unusual_host_counts_as_the_address_that_is_connected_to(
 
     denied = await post(await start_sender(deny=[target]), url)
     not_allowed = await post(await start_sender(allow=["192.0.2.0/24", "2001:db8::/32"]), url)
-    assert (denied.trouble, not_allowed.trouble) == (Trouble.SETTING, Trouble.SETTING)
+    assert (denied.failure_kind, not_allowed.failure_kind) == (
+        FailureKind.SETTING,
+        FailureKind.SETTING,
+    )
     assert loopback.called == []
 
     assert (await post(await start_sender(allow=[target]), url)).status_code == 200
@@ -302,7 +305,7 @@ async def test_so_does_an_address_that_a_name_leads_to(
     target = STAND_INS[address]
 
     refused = await post(await start_sender(FakeDns([address]), deny=[target]), url)
-    assert refused.trouble is Trouble.SETTING
+    assert refused.failure_kind is FailureKind.SETTING
     assert loopback.called == []
 
     allowed = await post(await start_sender(FakeDns([address]), allow=[target]), url)
@@ -322,7 +325,7 @@ async def test_an_address_that_a_translator_knows_counts_as_what_it_carries(
         await start_sender(FakeDns([address]), deny=LOOPBACK), f"http://shop.example:{port}/"
     )
 
-    assert (literal.trouble, named.trouble) == (Trouble.SETTING, Trouble.SETTING)
+    assert (literal.failure_kind, named.failure_kind) == (FailureKind.SETTING, FailureKind.SETTING)
     assert loopback.called == []
 
 
@@ -335,7 +338,7 @@ async def test_an_entry_of_the_list_may_be_written_like_that(
 ) -> None:
     url = f"http://{HOME}:{await loopback.listen()}/callback"
 
-    assert (await post(await start_sender(deny=[entry]), url)).trouble is Trouble.SETTING
+    assert (await post(await start_sender(deny=[entry]), url)).failure_kind is FailureKind.SETTING
     assert loopback.called == []
     assert (await post(await start_sender(allow=[entry]), url)).status_code == 200
 
@@ -361,7 +364,7 @@ async def test_what_may_be_called_and_does_not_listen_is_told_as_ever(
 
     answer = await post(sender, f"http://shop.example:{port}/callback")
 
-    assert answer.trouble is Trouble.CONNECTION
+    assert answer.failure_kind is FailureKind.CONNECTION
     assert answer.problem is not None
     assert answer.problem.startswith(f"no connection to shop.example:{port}: ")
 
@@ -376,5 +379,5 @@ async def test_callbacks_side_by_side_each_have_their_own_way(
     answers = await asyncio.gather(*(post(sender, url) for url in urls))
 
     assert [answer.status_code for answer in answers] == [200, None] * 10
-    assert [answer.trouble for answer in answers] == [None, Trouble.SETTING] * 10
+    assert [answer.failure_kind for answer in answers] == [None, FailureKind.SETTING] * 10
     assert machines.called == [HOME]

@@ -12,7 +12,7 @@ import trustme
 from sandbox_sim.adapters import callback_sender
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Answer, Trouble
+from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
 from tests.adapters.conftest import Listen, Receiver, http, post
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
@@ -34,7 +34,7 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.problem == "no answer within 0.03 s"
-        assert answer.trouble is Trouble.TIMEOUT
+        assert answer.failure_kind is FailureKind.TIMEOUT
 
     async def test_a_body_that_does_not_end_leaves_the_status_and_what_came_of_it(
         self, sender: HttpCallbackSender, listen: Listen
@@ -77,7 +77,7 @@ class TestNoAnswer:
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
-        assert answer.trouble is Trouble.RESOURCES
+        assert answer.failure_kind is FailureKind.RESOURCES
         assert answer.problem == "no call can leave this machine: Too many open files"
         assert (await post(sender, url)).acknowledges
 
@@ -91,7 +91,7 @@ class TestNoAnswer:
         assert answer.problem is not None
         assert answer.problem.startswith(f"no connection to 127.0.0.1:{port}: ")
         assert "refused" in answer.problem.lower()
-        assert answer.trouble is Trouble.CONNECTION
+        assert answer.failure_kind is FailureKind.CONNECTION
 
     async def test_the_connection_is_closed_without_an_answer(
         self, sender: HttpCallbackSender, listen: Listen
@@ -100,7 +100,7 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.problem == "the receiver closed the connection without an answer"
-        assert answer.trouble is Trouble.EXCHANGE
+        assert answer.failure_kind is FailureKind.EXCHANGE
 
     @pytest.mark.parametrize(
         "garbage",
@@ -124,7 +124,7 @@ class TestNoAnswer:
 
         assert answer.problem is not None
         assert answer.problem.startswith("the exchange broke off: ")
-        assert answer.trouble is Trouble.EXCHANGE
+        assert answer.failure_kind is FailureKind.EXCHANGE
 
     async def test_what_no_library_of_ours_raises(
         self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
@@ -140,7 +140,7 @@ class TestNoAnswer:
         answer = await post(sender, url)
 
         assert answer.problem == "the exchange broke off: this test may not connect"
-        assert answer.trouble is Trouble.EXCHANGE
+        assert answer.failure_kind is FailureKind.EXCHANGE
 
     @pytest.mark.parametrize(
         "url",
@@ -165,7 +165,7 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.problem == "callback_url is no address that can be called"
-        assert answer.trouble is Trouble.ADDRESS
+        assert answer.failure_kind is FailureKind.ADDRESS
 
     async def test_a_host_that_nobody_knows(
         self, sender: HttpCallbackSender, monkeypatch: pytest.MonkeyPatch
@@ -178,7 +178,7 @@ class TestNoAnswer:
         answer = await post(sender, "http://nosuchhost.invalid/callback")
 
         assert answer.problem == "the host nosuchhost.invalid is not known"
-        assert answer.trouble is Trouble.HOST
+        assert answer.failure_kind is FailureKind.HOST
 
     async def test_a_sender_that_was_not_opened_says_so(self) -> None:
         answer = await post(HttpCallbackSender(VirtualClock()), "http://127.0.0.1:9/")
@@ -197,7 +197,7 @@ class TestTls:
 
         assert answer.problem is not None
         assert answer.problem.startswith("the TLS certificate of 127.0.0.1 was not accepted: ")
-        assert answer.trouble is Trouble.CERTIFICATE
+        assert answer.failure_kind is FailureKind.CERTIFICATE
 
     async def test_https_to_a_port_that_speaks_plain_http_blames_no_certificate(
         self, sender: HttpCallbackSender, listen: Listen
@@ -216,4 +216,4 @@ class TestTls:
         assert answer.problem is not None
         assert "TLS" in answer.problem
         assert "certificate" not in answer.problem
-        assert answer.trouble is Trouble.TLS
+        assert answer.failure_kind is FailureKind.TLS

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox_sim.adapters.descriptors import shared_out
-from sandbox_sim.gateway.delivery_queue import IN_ALL
+from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL
 
 
 @pytest.mark.parametrize("limit", [64, 256, 1024, 4096, 65_536, 1_000_000])

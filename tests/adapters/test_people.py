@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.adapters.people import FakePeople
-from sandbox_sim.domain.outcomes import Facts, Sandbox, decide
+from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
 
 PEOPLE = FakePeople(Sandbox(), ())
 ACCEPTED = {"202", "000", "015"}

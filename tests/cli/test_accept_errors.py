@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sandbox_sim.cli.process import _AcceptErrors
+from sandbox_sim.cli.serve.process import _AcceptErrors
 
 
 async def test_many_of_them_are_one_line(caplog: pytest.LogCaptureFixture) -> None:

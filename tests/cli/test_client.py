@@ -220,7 +220,7 @@ class TestProcesses:
 
     def test_serve_loads_nothing_of_this(self) -> None:
         asked = (
-            "import sys; from sandbox_sim.cli import main; import sandbox_sim.cli.serve;"
+            "import sys; from sandbox_sim.cli import main; import sandbox_sim.cli.serve.command;"
             "main.get_command(main.make_context('x', ['serve']), 'serve');"
             "print([name for name in sys.modules if name.startswith('sandbox_sim.cli.')])"
         )

@@ -15,8 +15,8 @@ from aiohttp import web
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks import Profile
-from sandbox_sim.domain.inbox import check_signature
+from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.inbox import check_signature
 from tests.cli.receivers import (
     CHECKS,
     Listen,

@@ -29,7 +29,7 @@ from tests.cli.processes import (
     running,
 )
 
-POSTGRES = "sandbox_sim.adapters.stores.postgres"
+POSTGRES = "sandbox_sim.adapters.stores.postgres.postgres_store"
 
 
 def in_process(*arguments: object) -> Result:

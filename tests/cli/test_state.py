@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.control.clock import ClockState
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
 

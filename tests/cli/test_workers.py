@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.stores.postgres_url import masked
-from sandbox_sim.cli import workers
-from sandbox_sim.cli.workers import CannotStart, _Crew
+from sandbox_sim.adapters.stores.postgres.postgres_url import masked
+from sandbox_sim.cli.serve import workers
+from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
 from sandbox_sim.config import Settings
 from tests import postgres
 from tests.cli.processes import SOON, end, ended, first_line, in_background, running
@@ -199,7 +199,7 @@ async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(
     monkeypatch.setattr(workers, "_WORKER", "import os; os.kill(os.getpid(), 9)")
 
     with pytest.raises(CannotStart):
-        await _Crew(Settings()).start()
+        await _WorkerPool(Settings()).start()
 
     (told,) = caplog.messages
     assert re.fullmatch(r"a worker \(pid \d+\) ended with code -9 before it was ready", told)
@@ -209,7 +209,7 @@ async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        crew = _Crew(Settings())
+        crew = _WorkerPool(Settings())
         crew.listen([listening])
         await asyncio.sleep(0)  # it waits for connections
         with socket.create_connection(listening.getsockname()):

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.domain.payments import Payment
-from sandbox_sim.domain.sms import Message, SmsStatus
-from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.domain.sms.sms_messages import Message, SmsStatus
 from sandbox_sim.domain.vocabulary import Operation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.address_targets import targets_of
+from sandbox_sim.domain.callbacks.reached_addresses import targets_of
 
 pytestmark = pytest.mark.decision("D37")
 

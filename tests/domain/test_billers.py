@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import billers
+from sandbox_sim.domain.payments import billers
 
 LEADING = {
     "GOT": "100",

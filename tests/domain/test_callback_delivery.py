@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import callbacks
-from sandbox_sim.domain.callbacks import Answer, Callback, Delivery, Profile, Schedule
+from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, Profile, Schedule
 from tests.domain.samples import NOON, SETTLED, settled
 
 SCHEDULE = Schedule()

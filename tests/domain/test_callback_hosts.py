@@ -5,8 +5,8 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 import pytest
 from hypothesis import example, given, strategies as st
 
-from sandbox_sim.domain.address_targets import targets_of
-from sandbox_sim.domain.callback_hosts import CallbackHosts, entry_of
+from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts, entry_of
+from sandbox_sim.domain.callbacks.reached_addresses import targets_of
 
 NAME = "shop.example"
 PRIVATE = [

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callback_routes import CallbackRoutes, beginning_of, receiver_of
+from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, beginning_of, receiver_of
 
 LOCAL = "http://localhost:5000"
 SHOP = CallbackRoutes.of({"https://shop.example": LOCAL}, {})

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import callbacks
-from sandbox_sim.domain.callbacks import Profile
-from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from tests.domain.samples import SETTLED, settled, transaction
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import cards
+from sandbox_sim.domain.payments import cards
 
 
 @pytest.mark.spec("sandbox.6")

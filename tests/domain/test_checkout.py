@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox_sim.domain.checkout import STATUS_OF, Choice
+from sandbox_sim.domain.payments.card_page import STATUS_OF, Choice
 from tests.domain.samples import SETTLED, transaction
 
 

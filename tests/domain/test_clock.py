@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.control.clock import ClockState
 from tests.domain.samples import SETTLED as MACHINE
 
 SPANS = st.timedeltas(timedelta(days=-400), timedelta(days=400))

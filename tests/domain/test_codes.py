@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE
+from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
 
 STATED = {
     "000": 200,

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.encoding import measure
+from sandbox_sim.domain.sms.sms_encoding import measure
 
 # GSM 03.38, table 1, in the order of its codes; 0x1B is the escape and no character.
 TABLE = (

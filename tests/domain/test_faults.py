@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.codes import Reply
-from sandbox_sim.domain.faults import Fault, Loss, fires
-from sandbox_sim.domain.rules import Rule, RuleKind
+from sandbox_sim.domain.control.faults import Fault, Loss, fires
+from sandbox_sim.domain.control.user_rules import UserRule, UserRuleKind
+from sandbox_sim.domain.response_codes import Reply
 from tests.records import rule
 
 ACCEPTED = Reply("202", "sandbox.3", "allowlisted number", awaited_by="10000000001")
@@ -18,9 +18,9 @@ ACCEPTED = Reply("202", "sandbox.3", "allowlisted number", awaited_by="100000000
 
 def fault_rule(
     fault: dict[str, Any], *, times: int | None = None, rule_id: str = "F1", **effect: Any
-) -> Rule:
+) -> UserRule:
     plain = {"fault": fault, "probability": 1.0, "every": 1}
-    return rule(rule_id, kind=RuleKind.FAULT, effect={**plain, **effect}, times=times)
+    return rule(rule_id, kind=UserRuleKind.FAULT, effect={**plain, **effect}, times=times)
 
 
 def befallen(
@@ -29,7 +29,7 @@ def befallen(
     return Fault().joined_by(fault_rule(fault, **effect), draw)
 
 
-def met(each: Rule, requests: int) -> list[bool]:
+def met(each: UserRule, requests: int) -> list[bool]:
     """Of so many requests, which get it."""
     fired = []
     for _ in range(requests):
@@ -81,7 +81,7 @@ class TestLatency:
         fault = befallen({"latency": {"fixed_ms": 200}}).joined_by(other, lambda: 0.5)
 
         assert (fault.latency_ms, fault.processed) == (250.5, True)
-        assert fault.told_by(ACCEPTED) == ACCEPTED._replace(
+        assert fault.apply_to(ACCEPTED) == ACCEPTED._replace(
             warnings=("fault F1, F2 held the answer back for 250.5 ms",)
         )
 
@@ -106,14 +106,14 @@ class TestRefusal:
     def test_it_is_told_as_it_is(self) -> None:
         fault = befallen({"status": 500})
 
-        assert fault.told_by(fault.refusal()) == fault.refusal()
+        assert fault.apply_to(fault.refusal()) == fault.refusal()
 
 
 @pytest.mark.parametrize("loss", Loss)
 class TestLoss:
     def test_the_request_is_processed_and_the_journal_says_what_was_lost(self, loss: Loss) -> None:
         fault = befallen({loss.value: True})
-        told = fault.told_by(ACCEPTED)
+        told = fault.apply_to(ACCEPTED)
 
         assert (fault.processed, fault.loss) == (True, loss)
         assert told._replace(why="", warnings=()) == ACCEPTED._replace(rule="fault", why="")
@@ -122,7 +122,7 @@ class TestLoss:
 
     def test_or_it_never_arrives(self, loss: Loss) -> None:
         fault = befallen({loss.value: True}, processed=False)
-        told = fault.told_by(fault.refusal())
+        told = fault.apply_to(fault.refusal())
 
         assert not fault.processed
         assert (told.code, told.rule) == ("500", "fault")

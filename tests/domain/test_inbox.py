@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks import sign
-from sandbox_sim.domain.inbox import check_signature
+from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.callbacks.inbox import check_signature
 
 BODY = b'{"trans_ref":"T1"}'
 KEYS = ("other", "secret")

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
-from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from tests.domain.samples import NOON, PAYMENTS, SETTLED, transaction
 

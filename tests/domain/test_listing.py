@@ -2,8 +2,10 @@
 
 import pytest
 
-from sandbox_sim.domain import callbacks, sms, transactions
-from sandbox_sim.domain.listing import matches
+from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.control.listing import matches
+from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.sms import sms_messages
 from tests.domain.samples import NOON, message, transaction
 
 DOCUMENT = {"service_id": 55, "signed": True, "error": None, "body": {"amount": "10.5"}}
@@ -34,4 +36,4 @@ def test_the_fields_that_can_be_asked_for_are_those_that_are_shown() -> None:
 
     assert tuple(transactions.shown(transaction())) == transactions.SHOWN_FIELDS
     assert tuple(callbacks.shown(callback)) == callbacks.SHOWN_FIELDS
-    assert tuple(sms.shown(message())) == sms.SHOWN_FIELDS
+    assert tuple(sms_messages.shown(message())) == sms_messages.SHOWN_FIELDS

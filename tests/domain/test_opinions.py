@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Answer, Trouble
-from sandbox_sim.domain.opinions import (
+from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
+from sandbox_sim.domain.callbacks.receiver_verdicts import (
     Case,
     Opinion,
     Verdict,
@@ -17,8 +17,8 @@ from sandbox_sim.domain.opinions import (
 )
 
 THIRTY = timedelta(seconds=30)
-SILENT = Answer(None, "", 30_000, "no answer within 30 s", Trouble.TIMEOUT)
-CLOSED = Answer(None, "", 3, "the receiver closed the connection", Trouble.EXCHANGE)
+SILENT = Answer(None, "", 30_000, "no answer within 30 s", FailureKind.TIMEOUT)
+CLOSED = Answer(None, "", 3, "the receiver closed the connection", FailureKind.EXCHANGE)
 HERE = "http://127.0.0.1:8080"
 
 
@@ -153,14 +153,16 @@ class TestTheWay:
     @pytest.mark.parametrize(
         ("trouble", "remedy"),
         [
-            (Trouble.ADDRESS, "https://shop.example/callback"),
-            (Trouble.HOST, "DNS"),
-            (Trouble.CONNECTION, "Start the receiver"),
-            (Trouble.TIMEOUT, "firewall"),
+            (FailureKind.ADDRESS, "https://shop.example/callback"),
+            (FailureKind.HOST, "DNS"),
+            (FailureKind.CONNECTION, "Start the receiver"),
+            (FailureKind.TIMEOUT, "firewall"),
         ],
     )
-    def test_a_receiver_that_cannot_be_reached(self, trouble: Trouble, remedy: str) -> None:
-        opinion = reached(HERE, Answer(None, "", 1, "why not", trouble))
+    def test_a_receiver_that_cannot_be_reached(
+        self, failure_kind: FailureKind, remedy: str
+    ) -> None:
+        opinion = reached(HERE, Answer(None, "", 1, "why not", failure_kind))
 
         assert opinion[:2] == (Verdict.WRONG, "why not")
         assert remedy in opinion.remedy
@@ -171,8 +173,8 @@ class TestTheWay:
             said(200),
             said(500),
             CLOSED,
-            Answer(None, "", 1, "certificate", Trouble.CERTIFICATE),
-            Answer(200, "half of it", 30_000, "no answer within 30 s", Trouble.TIMEOUT),
+            Answer(None, "", 1, "certificate", FailureKind.CERTIFICATE),
+            Answer(200, "half of it", 30_000, "no answer within 30 s", FailureKind.TIMEOUT),
         ],
         ids=str,
     )
@@ -181,10 +183,10 @@ class TestTheWay:
 
     @pytest.mark.parametrize(
         ("trouble", "remedy"),
-        [(Trouble.CERTIFICATE, "SSL_CERT_FILE"), (Trouble.TLS, "http://")],
+        [(FailureKind.CERTIFICATE, "SSL_CERT_FILE"), (FailureKind.TLS, "http://")],
     )
-    def test_tls_that_fails(self, trouble: Trouble, remedy: str) -> None:
-        opinion = encrypted("https://shop.test", Answer(None, "", 1, "why not", trouble))
+    def test_tls_that_fails(self, failure_kind: FailureKind, remedy: str) -> None:
+        opinion = encrypted("https://shop.test", Answer(None, "", 1, "why not", failure_kind))
 
         assert opinion[:2] == (Verdict.WRONG, "why not")
         assert remedy in opinion.remedy

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import sms
 from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.outcomes import Facts, Outcome, Sandbox, decide
-from sandbox_sim.domain.sms import SmsRequest
+from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, decide
+from sandbox_sim.domain.sms import sms_messages
+from sandbox_sim.domain.sms.sms_messages import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
 from tests.domain.samples import PAYMENTS, payment
 
@@ -127,7 +127,7 @@ def test_a_number_that_is_not_allowed_hears_what_would_be() -> None:
 )
 def test_an_sms(recipients: list[str], sender_id: str, msg_body: str, named: str) -> None:
     request = SmsRequest(55, recipients, msg_body, sender_id, bulk=True)
-    outcome = sms.decide(request, Allowlist(), frozenset({"Shop"}))
+    outcome = sms_messages.decide(request, Allowlist(), frozenset({"Shop"}))
 
     assert isinstance(outcome, Outcome)
     assert outcome.rule == named

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.outcomes import Facts, Outcome, Sandbox, card_outcome, decide
-from sandbox_sim.domain.payments import Payment
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, card_outcome, decide
 from sandbox_sim.domain.vocabulary import Operation
 from tests.domain.samples import PAYMENTS, payment
 

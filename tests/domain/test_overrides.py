@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Delivery, Profile
-from sandbox_sim.domain.codes import ACCEPTED, CATALOGUE
-from sandbox_sim.domain.jobs import JobKind
-from sandbox_sim.domain.outcomes import ACCEPTANCE
-from sandbox_sim.domain.overrides import (
+from sandbox_sim.domain.callbacks.callbacks import Delivery, Profile
+from sandbox_sim.domain.control.overrides import (
     CODE_OF_QUERY,
     HOLD,
-    Manner,
+    Behaviour,
     Override,
     contradiction,
     override_of,
 )
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.jobs import JobKind
+from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
 from sandbox_sim.domain.vocabulary import Operation
 from tests.records import NOW, callback, transaction
 
@@ -30,8 +30,8 @@ PENDING = Override("O1", Status.PENDING)
         Override("O1"),
         Override("O1", Status.CANCELLED),
         Override("O1", response_code="402"),
-        Override("O1", delay_ms=5, callback=Manner(drop=True)),
-        Override("O1", callback=Manner(False, 3, 20, True, True, Profile.EVENT, True)),
+        Override("O1", delay_ms=5, callback=Behaviour(drop=True)),
+        Override("O1", callback=Behaviour(False, 3, 20, True, True, Profile.EVENT, True)),
     ],
 )
 def test_it_is_read_as_it_is_shown(override: Override) -> None:
@@ -39,7 +39,7 @@ def test_it_is_read_as_it_is_shown(override: Override) -> None:
 
 
 def test_it_is_shown_by_what_it_asks_for() -> None:
-    assert Override("O1", Status.FAILED, callback=Manner(duplicate=2)).shown() == {
+    assert Override("O1", Status.FAILED, callback=Behaviour(duplicate=2)).shown() == {
         "id": "O1",
         "outcome": {"status": "001"},
         "delay_ms": 0,
@@ -49,10 +49,10 @@ def test_it_is_shown_by_what_it_asks_for() -> None:
 
 @pytest.mark.decision("D31")
 def test_its_transaction_becomes_what_it_says() -> None:
-    assert transaction().destiny is Status.SUCCESSFUL
-    assert transaction(override=Override("O1", delay_ms=5)).destiny is Status.SUCCESSFUL
+    assert transaction().final_status is Status.SUCCESSFUL
+    assert transaction(override=Override("O1", delay_ms=5)).final_status is Status.SUCCESSFUL
     for status in Status:
-        assert transaction(override=Override("O1", status)).destiny is status
+        assert transaction(override=Override("O1", status)).final_status is status
 
 
 class TestOutcomes:
@@ -98,7 +98,7 @@ class TestOutcomes:
     [
         (PENDING, set(ACCEPTANCE)),
         (Override("O1", delay_ms=1), set(ACCEPTANCE)),
-        (Override("O1", callback=Manner(drop=True)), set(ACCEPTANCE)),
+        (Override("O1", callback=Behaviour(drop=True)), set(ACCEPTANCE)),
         (Override("O1", response_code="500"), set(Operation)),
         (Override("O1", response_code="402"), set(ACCEPTANCE)),
         (Override("O1", response_code="027"), {*ACCEPTANCE, Operation.STATUS}),
@@ -128,21 +128,21 @@ def asking(**asked: Any) -> Override:
         (asking(), None, "outcome, delay_ms or callback"),
         (asking(response_code="402", status=Status.FAILED), None, "outcome.status"),
         (asking(response_code="015", delay_ms=1), None, "delay_ms"),
-        (asking(response_code="500", callback=Manner(drop=True)), None, "callback"),
+        (asking(response_code="500", callback=Behaviour(drop=True)), None, "callback"),
         (asking(status=Status.FAILED), Operation.SMS, "match.operation is sms"),
         (asking(delay_ms=1), Operation.STATUS, "match.operation is status"),
-        (asking(callback=Manner(drop=True)), Operation.BALANCE, "match.operation is balance"),
+        (asking(callback=Behaviour(drop=True)), Operation.BALANCE, "match.operation is balance"),
         (asking(response_code="000"), Operation.COLLECT, "accepted with 202"),
         (asking(response_code="202"), Operation.CARD, "accepted with 000"),
         (asking(response_code="370"), Operation.SMS_HISTORY, "accepted with 393"),
-        (asking(callback=Manner(drop=True, duplicate=2)), None, "callback.duplicate"),
-        (asking(callback=Manner(drop=True, delay_ms=2)), None, "callback.delay_ms"),
-        (asking(callback=Manner(drop=True, reorder=True)), None, "callback.reorder"),
-        (asking(callback=Manner(reorder=True, delay_ms=2)), None, "callback.delay_ms"),
-        (asking(callback=Manner(reorder=True, before_response=True)), None, "callback.reorder"),
-        (asking(callback=Manner(before_response=True), delay_ms=1), None, "delay_ms"),
+        (asking(callback=Behaviour(drop=True, duplicate=2)), None, "callback.duplicate"),
+        (asking(callback=Behaviour(drop=True, delay_ms=2)), None, "callback.delay_ms"),
+        (asking(callback=Behaviour(drop=True, reorder=True)), None, "callback.reorder"),
+        (asking(callback=Behaviour(reorder=True, delay_ms=2)), None, "callback.delay_ms"),
+        (asking(callback=Behaviour(reorder=True, before_response=True)), None, "callback.reorder"),
+        (asking(callback=Behaviour(before_response=True), delay_ms=1), None, "delay_ms"),
         (
-            asking(callback=Manner(before_response=True), status=Status.PENDING),
+            asking(callback=Behaviour(before_response=True), status=Status.PENDING),
             None,
             "outcome.status 002",
         ),
@@ -162,10 +162,10 @@ def test_what_cannot_be_had(override: Override, operation: Operation | None, nam
         (asking(response_code="370"), None),
         (asking(response_code="370"), Operation.SMS),
         (asking(response_code="000"), Operation.STATUS),
-        (asking(delay_ms=5, callback=Manner(duplicate=2, delay_ms=5)), Operation.BILL),
-        (asking(callback=Manner(before_response=True, duplicate=2, bad_signature=True)), None),
-        (asking(callback=Manner(reorder=True, duplicate=2, profile=Profile.FLAT)), None),
-        (asking(status=Status.PENDING, callback=Manner(drop=True)), None),
+        (asking(delay_ms=5, callback=Behaviour(duplicate=2, delay_ms=5)), Operation.BILL),
+        (asking(callback=Behaviour(before_response=True, duplicate=2, bad_signature=True)), None),
+        (asking(callback=Behaviour(reorder=True, duplicate=2, profile=Profile.FLAT)), None),
+        (asking(status=Status.PENDING, callback=Behaviour(drop=True)), None),
     ],
 )
 def test_what_can(override: Override, operation: Operation | None) -> None:
@@ -176,23 +176,23 @@ class TestCallbacks:
     @pytest.mark.parametrize(
         ("manner", "kind", "after"),
         [
-            (Manner(), JobKind.DELIVER, timedelta()),
-            (Manner(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
-            (Manner(reorder=True), JobKind.LET_GO, HOLD),
+            (Behaviour(), JobKind.DELIVER, timedelta()),
+            (Behaviour(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
+            (Behaviour(reorder=True), JobKind.LET_GO, HOLD),
         ],
     )
-    def test_when_it_leaves(self, manner: Manner, kind: JobKind, after: timedelta) -> None:
+    def test_when_it_leaves(self, manner: Behaviour, kind: JobKind, after: timedelta) -> None:
         departure = manner.departure(callback(), NOW)
 
         assert departure is not None
         assert departure == (NOW + after, kind, 55, "C1", 0)
 
     def test_a_dropped_one_does_not(self) -> None:
-        assert Manner(drop=True).departure(callback(), NOW) is None
+        assert Behaviour(drop=True).departure(callback(), NOW) is None
 
     def test_it_says_why_it_behaves_so(self) -> None:
-        dropped = Override("O1", Status.FAILED, callback=Manner(drop=True)).marked(callback())
-        held = Override("O1", callback=Manner(reorder=True, duplicate=2)).marked(callback())
+        dropped = Override("O1", Status.FAILED, callback=Behaviour(drop=True)).marked(callback())
+        held = Override("O1", callback=Behaviour(reorder=True, duplicate=2)).marked(callback())
 
         assert (dropped.state, dropped.held) == (Delivery.DROPPED, False)
         assert dropped.note == "override O1 asks for status 001, callback drop"

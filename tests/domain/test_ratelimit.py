@@ -6,7 +6,7 @@ from itertools import accumulate
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.ratelimit import Bucket, RateLimit, take
+from sandbox_sim.domain.rate_limit import Bucket, RateLimit, take
 
 LIMITS = st.builds(RateLimit, per_minute=st.integers(1, 1000), burst=st.integers(1, 50))
 PAUSES = st.lists(st.floats(0, 90), min_size=1, max_size=120)

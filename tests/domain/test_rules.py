@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.rules import Asked, Match, match_of
+from sandbox_sim.domain.control.user_rules import Match, MatchFacts, match_of
 from sandbox_sim.domain.vocabulary import Operation
 from tests.records import rule
 
-ASKED = Asked(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.50"))
+ASKED = MatchFacts(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.50"))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_and_for_none_that_differs_in_one_of_them(match: dict[str, Any]) -> None
     "match", [{"service_id": 55}, {"amount": {"min": 1}}, {"customer_number": ""}, {"nw": "MTN"}]
 )
 def test_what_a_request_does_not_say_is_not_what_a_rule_names(match: dict[str, Any]) -> None:
-    assert not match_of(match).admits(Asked())
+    assert not match_of(match).admits(MatchFacts())
 
 
 def test_a_bulk_is_for_a_number_that_is_among_its_recipients() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import sms
 from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.outcomes import Outcome
-from sandbox_sim.domain.sms import IllegalSmsTransition, SmsRequest, SmsStatus
+from sandbox_sim.domain.payments.payment_rules import Outcome
+from sandbox_sim.domain.sms import sms_messages
+from sandbox_sim.domain.sms.sms_messages import IllegalSmsTransition, SmsRequest, SmsStatus
 from tests.domain.samples import NOON, message
 
 LATER = NOON + timedelta(milliseconds=800)
@@ -34,7 +34,7 @@ def decide(
     allowlist: Allowlist | None = None,
 ) -> Outcome | list[str]:
     request = SmsRequest(55, recipients, msg_body, sender_id, bulk)
-    return sms.decide(request, allowlist or Allowlist(), approved)
+    return sms_messages.decide(request, allowlist or Allowlist(), approved)
 
 
 def code(recipients: object, **fields: Any) -> str:
@@ -182,13 +182,15 @@ def test_of_several_faults_the_first_in_order_is_named(
 )
 def test_each_status_has_a_letter_and_is_found_by_both(status: str, letter: str) -> None:
     assert SmsStatus(status).code == letter
-    assert sms.STATUS_NAMES[status] is sms.STATUS_NAMES[letter] is SmsStatus(status)
+    assert (
+        sms_messages.STATUS_NAMES[status] is sms_messages.STATUS_NAMES[letter] is SmsStatus(status)
+    )
 
 
 @pytest.mark.spec("states.sms")
 def test_there_is_no_other_status_or_name_of_one() -> None:
     assert len(SmsStatus) == 5
-    assert len(sms.STATUS_NAMES) == 10
+    assert len(sms_messages.STATUS_NAMES) == 10
 
 
 @pytest.mark.spec("states.sms", "sandbox.2")

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.sms import HistoryQuery, SmsStatus, history_item
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus, history_item
 from tests.domain.samples import NOON, message
 
 DAYS = st.dates(date(2025, 12, 25), date(2026, 1, 7))

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Attempt
+from sandbox_sim.domain.callbacks.callbacks import Attempt
+from sandbox_sim.domain.control.snapshots import is_name, moved_on
 from sandbox_sim.domain.ledger import LedgerLine
-from sandbox_sim.domain.snapshots import is_name, moved_on
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.payments.transactions import Status
 from tests.records import (
     NOW,
     after,

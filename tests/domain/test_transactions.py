@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain import transactions
-from sandbox_sim.domain.transactions import IllegalTransition, Status, status_record
+from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.payments.transactions import IllegalTransition, Status, status_record
 from tests.domain.samples import NOON, SETTLED, transaction
 
 DECIDED = (Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED)

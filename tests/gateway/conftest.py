@@ -8,12 +8,12 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.domain.callbacks import Callback, Delivery, Schedule
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.gateway.deliveries import Deliveries
-from sandbox_sim.gateway.jobs import Handler, Jobs
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.ports import StoreError, Unit
+from sandbox_sim.gateway.scheduler import Handler, Scheduler
 from tests.fakes import FailingStore, FakeSender, WatchedClock
 from tests.records import NOW, SERVICE, callback, every, job, posting
 
@@ -28,8 +28,8 @@ class Works:
     clock: WatchedClock
     store: FailingStore
     sender: FakeSender
-    deliveries: Deliveries
-    jobs: Jobs
+    deliveries: CallbackDispatcher
+    jobs: Scheduler
     broken: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     tried: list[tuple[str, datetime]] = field(default_factory=list)
@@ -105,9 +105,9 @@ SCHEDULE = Schedule(attempts=3, interval=timedelta(minutes=5), timeout=timedelta
 async def works() -> AsyncIterator[Works]:
     clock, sender = WatchedClock(), FakeSender()
     store = FailingStore(MemoryStore(clock))
-    deliveries = Deliveries(store, clock, sender, SCHEDULE)
+    deliveries = CallbackDispatcher(store, clock, sender, SCHEDULE)
     handlers: dict[JobKind, Handler] = {JobKind.DELIVER: deliveries.take}
-    works = Works(clock, store, sender, deliveries, Jobs(store, clock, deliveries, handlers))
+    works = Works(clock, store, sender, deliveries, Scheduler(store, clock, deliveries, handlers))
     handlers[JobKind.SETTLE] = works.note
     yield works
     sender.let_go()

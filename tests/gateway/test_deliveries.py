@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Answer, Delivery
-from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.domain.callbacks.callbacks import Answer, Delivery
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.ports import JobLost
 from tests.fakes import BROKEN, OK, SILENT
 from tests.gateway.conftest import SCHEDULE, Works, to

@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.gateway import deliveries
-from sandbox_sim.gateway.delivery_queue import IN_ALL, PER_RECEIVER
+from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.gateway.callbacks import callback_dispatcher
+from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL, PER_RECEIVER
 from tests.fakes import NO_DESCRIPTORS
 from tests.gateway.conftest import Works, to
 from tests.records import SERVICE, callback
@@ -132,7 +132,7 @@ HANGING = [f"slow{n}.test" for n in range(IN_ALL)]
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt without an answer is cut off as soon as another receiver waits."""
-    monkeypatch.setattr(deliveries, "CUT_OFF_S", 0.0)
+    monkeypatch.setattr(callback_dispatcher, "CUT_OFF_S", 0.0)
 
 
 async def hang_everywhere(works: Works, per_host: int = 1) -> None:

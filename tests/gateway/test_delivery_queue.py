@@ -1,6 +1,6 @@
 """Whose callback is next: new receivers first, stalled ones last, and none for ever."""
 
-from sandbox_sim.gateway.delivery_queue import (
+from sandbox_sim.gateway.callbacks.delivery_queue import (
     IN_ALL,
     PER_RECEIVER,
     DeliveryQueue,

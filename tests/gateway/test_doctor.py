@@ -9,11 +9,17 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.domain.callbacks import SIGNATURE_HEADER, Answer, Profile, Trouble, sign
-from sandbox_sim.domain.checkup import Finding
-from sandbox_sim.domain.inbox import check_signature
-from sandbox_sim.domain.opinions import Verdict
-from sandbox_sim.gateway.doctor import Doctor, Receiver
+from sandbox_sim.domain.callbacks.callbacks import (
+    SIGNATURE_HEADER,
+    Answer,
+    FailureKind,
+    Profile,
+    sign,
+)
+from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.receiver_checks import Finding
+from sandbox_sim.domain.callbacks.receiver_verdicts import Verdict
+from sandbox_sim.gateway.callbacks.doctor import Doctor, Receiver
 from tests.fakes import BROKEN, OK, FakeSender, Post
 
 URL = "https://shop.test/callback"
@@ -223,7 +229,7 @@ class TestWhatIsWrong:
         assert "until the successful one is acknowledged" in event.opinion.says
 
     async def test_one_that_breaks_over_a_body_may_take_another(self) -> None:
-        closed = Answer(None, "", 3, "closed without an answer", Trouble.EXCHANGE)
+        closed = Answer(None, "", 3, "closed without an answer", FailureKind.EXCHANGE)
 
         seen = await visit(closed, *HEALTHY, profiles=(Profile.TRANS, Profile.EVENT))
 
@@ -234,10 +240,13 @@ class TestWhatIsWrong:
 
 class TestTheWay:
     @pytest.mark.parametrize(
-        "trouble", [Trouble.ADDRESS, Trouble.HOST, Trouble.CONNECTION, Trouble.TIMEOUT]
+        "trouble",
+        [FailureKind.ADDRESS, FailureKind.HOST, FailureKind.CONNECTION, FailureKind.TIMEOUT],
     )
-    async def test_one_that_cannot_be_reached_is_told_so_once(self, trouble: Trouble) -> None:
-        answer = Answer(None, "", 3, "why not", trouble)
+    async def test_one_that_cannot_be_reached_is_told_so_once(
+        self, failure_kind: FailureKind
+    ) -> None:
+        answer = Answer(None, "", 3, "why not", failure_kind)
 
         seen = await visit(answer, profiles=tuple(Profile))
 
@@ -250,9 +259,9 @@ class TestTheWay:
             "no callback comes through"
         }
 
-    @pytest.mark.parametrize("trouble", [Trouble.TLS, Trouble.CERTIFICATE])
-    async def test_so_is_one_whose_tls_fails(self, trouble: Trouble) -> None:
-        seen = await visit(Answer(None, "", 3, "why not", trouble), profiles=tuple(Profile))
+    @pytest.mark.parametrize("trouble", [FailureKind.TLS, FailureKind.CERTIFICATE])
+    async def test_so_is_one_whose_tls_fails(self, failure_kind: FailureKind) -> None:
+        seen = await visit(Answer(None, "", 3, "why not", failure_kind), profiles=tuple(Profile))
 
         assert len(seen.posts) == 1
         skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)

@@ -4,11 +4,11 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.domain.rules import Asked, Match, RuleKind
-from sandbox_sim.gateway.faults import Faults
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.domain.control.user_rules import Match, MatchFacts, UserRuleKind
+from sandbox_sim.gateway.control.fault_selection import Faults
+from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.gateway.rules import Rules
 from tests.fakes import FailingStore
 
 EFFECT = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
@@ -20,14 +20,14 @@ class Desk:
     def __init__(self) -> None:
         clock, ids = VirtualClock(), RandomIds(seed=1)
         self.store = FailingStore(MemoryStore(clock))
-        self.rules = Rules(self.store, clock, ids)
+        self.rules = UserRules(self.store, clock, ids)
         self.faults = Faults(self.store, self.rules, ids)
 
     async def add(self) -> None:
-        await self.rules.add(RuleKind.FAULT, Match(service_id=55), EFFECT, times=1)
+        await self.rules.add(UserRuleKind.FAULT, Match(service_id=55), EFFECT, times=1)
 
     async def befalls(self, service_id: int) -> bool:
-        return await self.faults.befall(Asked(service_id)) is not None
+        return await self.faults.choose(MatchFacts(service_id)) is not None
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ async def test_a_rule_that_is_used_up_asks_no_store_any_more(desk: Desk) -> None
 
 async def test_there_are_none_until_one_is_added() -> None:
     desk = Desk()
-    assert not desk.faults.at_hand
+    assert not desk.faults.loaded
 
     await desk.add()
 
-    assert desk.faults.at_hand
+    assert desk.faults.loaded

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.events import Event, EventText, EventType, Told, Wanted
-from sandbox_sim.gateway import feed as gateway_feed
-from sandbox_sim.gateway.feed import KEPT_FOR_S, PATIENCE_S, Feed, Reader
+from sandbox_sim.domain.control.events import Event, EventText, EventType, NumberedEvent, Wanted
+from sandbox_sim.gateway.control import event_feed as gateway_feed
+from sandbox_sim.gateway.control.event_feed import KEPT_FOR_S, PATIENCE_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
 ALL = Wanted()
@@ -63,7 +63,7 @@ def listeners(feed: Feed) -> Iterator[Listeners]:
         yield listeners
 
 
-async def heard(reader: Reader) -> Sequence[Told]:
+async def heard(reader: Reader) -> Sequence[NumberedEvent]:
     """What it hears now."""
     told = await reader.take(timeout_s=0)
     assert told is not None, "it is over"

@@ -8,8 +8,8 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.gateway.jobs import BATCH, PAUSE, PUT_OFF
+from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.gateway.scheduler import BATCH, PAUSE, PUT_OFF
 from tests.fakes import BROKEN
 from tests.gateway.conftest import Works
 from tests.records import NOW, after, callback, job

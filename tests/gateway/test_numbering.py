@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.gateway import numbering
-from sandbox_sim.gateway.numbering import Numbering
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.gateway import id_allocation
+from sandbox_sim.gateway.id_allocation import IdAllocation
 from tests.fakes import FailingStore, WatchedClock
 
 pytestmark = pytest.mark.decision("D18")
@@ -17,7 +17,7 @@ AT_ONCE = 10
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbering, "RESERVED_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(id_allocation, "RESERVED_AT_ONCE", AT_ONCE)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ class Server:
     def __init__(self, store: FailingStore) -> None:
         self.clock = WatchedClock()
         self.ids = RandomIds(SEED)
-        self.numbering = Numbering(store, self.clock, self.ids)
+        self.id_allocation = IdAllocation(store, self.clock, self.ids)
 
     def given(self, count: int = AT_ONCE // 2) -> list[str]:
         return [self.ids.network_transaction_id() for _ in range(count)]
@@ -46,7 +46,7 @@ async def others_run() -> None:
 async def test_no_two_servers_with_one_seed_give_the_same_ids(store: FailingStore) -> None:
     servers = [Server(store) for _ in range(3)]
     for server in servers:
-        await server.numbering.reserve()
+        await server.id_allocation.reserve()
 
     ids = [server.ids for server in servers]
     given = [
@@ -60,7 +60,7 @@ async def test_no_two_servers_with_one_seed_give_the_same_ids(store: FailingStor
 async def test_on_a_new_state_a_seed_makes_them_come_out_the_same(store: FailingStore) -> None:
     one, same = Server(store), Server(FailingStore(MemoryStore(WatchedClock())))
     for server in (one, same):
-        await server.numbering.reserve()
+        await server.id_allocation.reserve()
 
     assert one.given() == same.given()
     assert one.ids.message_id() == same.ids.message_id()
@@ -69,8 +69,8 @@ async def test_on_a_new_state_a_seed_makes_them_come_out_the_same(store: Failing
 
 async def test_more_are_reserved_while_they_are_given(store: FailingStore) -> None:
     server = Server(store)
-    await server.numbering.reserve()
-    loop = asyncio.create_task(server.numbering.run_forever())
+    await server.id_allocation.reserve()
+    loop = asyncio.create_task(server.id_allocation.run_forever())
 
     given: list[str] = []
     for _ in range(10):
@@ -85,10 +85,10 @@ async def test_a_store_that_is_away_is_asked_again(
     store: FailingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(store)
-    await server.numbering.reserve()
+    await server.id_allocation.reserve()
     store.failures = 2
     given = server.given(AT_ONCE)
-    loop = asyncio.create_task(server.numbering.run_forever())
+    loop = asyncio.create_task(server.id_allocation.run_forever())
 
     await others_run()
     given += server.given()

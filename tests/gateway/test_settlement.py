@@ -8,15 +8,15 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.domain.callbacks import Callback, Profile, sign
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, sign
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
-from sandbox_sim.domain.transactions import IllegalTransition, Status, Transaction
+from sandbox_sim.domain.payments.transactions import IllegalTransition, Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.accounts import Accounts
-from sandbox_sim.gateway.settlement import Notices, Settlement
+from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
 from tests.records import NOW, SERVICE, after, every, job, transaction
 
 CLIENT = Client("sandbox_key", "sandbox_secret")
@@ -27,14 +27,18 @@ class Desk:
     """A settlement over a store in memory."""
 
     def __init__(
-        self, notices: Notices | None = None, client: Client = CLIENT, *, live: bool = False
+        self,
+        notices: CallbackSettings | None = None,
+        client: Client = CLIENT,
+        *,
+        live: bool = False,
     ) -> None:
         self.store = MemoryStore(VirtualClock())
         self.settlement = Settlement(
             RandomIds(seed=1),
             Accounts(live=live),
             {client.client_key: client},
-            notices or Notices(),
+            notices or CallbackSettings(),
         )
 
     async def take(self, *transactions: Transaction) -> None:
@@ -152,7 +156,7 @@ class TestTheCallback:
         assert callback.signature == sign(callback.body.encode(), "sandbox_secret")
 
     async def test_signing_is_a_setting(self) -> None:
-        assert (await self.written(Desk(Notices(signed=False)))).signature is None
+        assert (await self.written(Desk(CallbackSettings(signed=False)))).signature is None
 
     async def test_a_client_that_is_no_longer_configured_has_no_key_to_sign_with(self) -> None:
         assert (await self.written(Desk(), client_key="former")).signature is None
@@ -170,7 +174,7 @@ class TestTheCallback:
     async def test_the_profile_is_of_the_address_then_the_credentials_then_the_server(
         self, profile: Profile, of_client: Profile | None, url: str, chosen: Profile
     ) -> None:
-        notices = Notices(profile, {"*/wc-api/*": Profile.EVENT})
+        notices = CallbackSettings(profile, {"*/wc-api/*": Profile.EVENT})
         desk = Desk(notices, Client("sandbox_key", "sandbox_secret", callback_profile=of_client))
 
         assert (await self.written(desk, callback_url=url)).profile is chosen

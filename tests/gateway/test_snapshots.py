@@ -1,10 +1,10 @@
 """Snapshots and what servers have at hand of the state."""
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.domain.rules import Match, RuleKind
-from sandbox_sim.gateway.journal import Journal
-from sandbox_sim.gateway.rules import Rules
-from sandbox_sim.gateway.snapshots import Snapshots
+from sandbox_sim.domain.control.user_rules import Match, UserRuleKind
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.control.snapshots import Snapshots
+from sandbox_sim.gateway.control.user_rules import UserRules
 from tests.gateway.conftest import Works
 from tests.records import SERVICE, callback, entry
 
@@ -15,16 +15,16 @@ def snapshots_of(works: Works, journal: Journal | None = None) -> Snapshots:
 
 
 async def test_rules_that_are_put_back_apply_at_once(works: Works) -> None:
-    rules = Rules(works.store, works.clock, RandomIds())
+    rules = UserRules(works.store, works.clock, RandomIds())
     snapshots = snapshots_of(works)
-    added = await rules.add(RuleKind.FAULT, Match(SERVICE), {"status": 429}, None)
+    added = await rules.add(UserRuleKind.FAULT, Match(SERVICE), {"status": 429}, None)
     await snapshots.save("before", SERVICE)
-    await rules.clear(RuleKind.FAULT, SERVICE)
-    assert rules.at_hand[RuleKind.FAULT] == []
+    await rules.clear(UserRuleKind.FAULT, SERVICE)
+    assert rules.loaded[UserRuleKind.FAULT] == []
 
     await snapshots.restore("before")
 
-    assert rules.at_hand[RuleKind.FAULT] == [added]
+    assert rules.loaded[UserRuleKind.FAULT] == [added]
 
 
 async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic
-from sandbox_sim.gateway.timekeeping import Timekeeping
 from tests.gateway.conftest import Works
 from tests.records import NOW, after
 
@@ -23,28 +23,28 @@ class Server:
     """One of several that share a store, and its clock."""
 
     clock: Clock
-    timekeeping: Timekeeping
+    clock_control: ClockControl
 
 
 @pytest.fixture
 def here(works: Works) -> Server:
     """The one that runs jobs."""
-    return Server(works.clock, Timekeeping(works.store, works.clock, works.jobs))
+    return Server(works.clock, ClockControl(works.store, works.clock, works.jobs))
 
 
 @pytest.fixture
 def there(works: Works) -> Server:
     """Another one."""
     clock = SystemClock(frozen_at=NOW)
-    return Server(clock, Timekeeping(works.store, clock, works.jobs))
+    return Server(clock, ClockControl(works.store, clock, works.jobs))
 
 
 async def test_all_stand_still_and_go_on_together(here: Server, there: Server) -> None:
-    await here.timekeeping.resume()
+    await here.clock_control.resume()
     assert there.clock.state == here.clock.state
     assert there.clock.state.frozen_at is None
 
-    await there.timekeeping.freeze()
+    await there.clock_control.freeze()
     assert here.clock.state == there.clock.state
     assert here.clock.now() == there.clock.now() == here.clock.now()
 
@@ -52,7 +52,7 @@ async def test_all_stand_still_and_go_on_together(here: Server, there: Server) -
 async def test_to_freeze_a_frozen_one_or_resume_one_that_goes_changes_nothing(
     here: Server, there: Server
 ) -> None:
-    for change in (here.timekeeping.freeze, here.timekeeping.resume):
+    for change in (here.clock_control.freeze, here.clock_control.resume):
         await change()
         state = here.clock.state
         await change()
@@ -86,7 +86,7 @@ async def test_others_follow_when_it_has_arrived_and_not_on_the_way(
     on_the_way.append(look)
     await works.promise("a", due_at=after(minutes=2))
 
-    await here.timekeeping.advance(FIVE_MINUTES)
+    await here.clock_control.advance(FIVE_MINUTES)
 
     assert seen == [(NOW, NOW), (after(minutes=2), NOW)]
     assert here.clock.now() == there.clock.now() == after(minutes=5)
@@ -100,7 +100,7 @@ async def test_what_is_heard_on_the_way_does_not_take_it_there_at_once(
     for minutes in (1, 2):
         await works.promise(str(minutes), due_at=after(minutes=minutes))
 
-    await here.timekeeping.advance(FIVE_MINUTES)
+    await here.clock_control.advance(FIVE_MINUTES)
 
     assert works.tried == [("1", after(minutes=1)), ("2", after(minutes=2))]
 
@@ -112,13 +112,13 @@ async def test_a_start_takes_over_what_is_kept_and_has_the_others_follow(
     goal = ClockState(FIVE_MINUTES, after(minutes=5))
     await works.store.run(lambda unit: unit.save_clock(goal))
 
-    await there.timekeeping.start()
+    await there.clock_control.start()
 
     assert here.clock.state == there.clock.state == goal
 
 
 async def test_where_nothing_is_kept_a_start_leaves_the_clock_alone(there: Server) -> None:
-    await there.timekeeping.start()
+    await there.clock_control.start()
 
     assert there.clock.state == ClockState(frozen_at=NOW)
 
@@ -128,6 +128,6 @@ async def test_what_cannot_be_kept_is_taken_back(works: Works, here: Server) -> 
     works.store.failures = 1
 
     with pytest.raises(StoreError):
-        await here.timekeeping.resume()
+        await here.clock_control.resume()
 
     assert here.clock.state == before

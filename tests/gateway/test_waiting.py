@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.events import Event, EventType
-from sandbox_sim.gateway import waiting as gateway_waiting
-from sandbox_sim.gateway.waiting import Awaited, Came, Shown, Subject, Waiters
+from sandbox_sim.domain.control.events import Event, EventType
+from sandbox_sim.gateway.control import wait_for_records as gateway_waiting
+from sandbox_sim.gateway.control.wait_for_records import Awaited, Came, Shown, Subject, Waiters
 
 OURS = Subject(EventType.SMS, 55)
 

@@ -8,7 +8,7 @@ from unittest.mock import ANY
 import pytest
 
 from sandbox_sim.testing.expectations import Messages, Records
-from sandbox_sim.testing.records import Callback, Sms
+from sandbox_sim.testing.record_views import Callback, Sms
 from tests.records import callback, message
 from tests.testing.conftest import compact
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks import Callback
+from sandbox_sim.domain.callbacks.callbacks import Callback
 from tests.conftest import Sandbox
 from tests.records import every
 

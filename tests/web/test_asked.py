@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.rules import Asked, Match
+from sandbox_sim.domain.control.user_rules import Match, MatchFacts
 from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.web.asked import asked_of
+from sandbox_sim.web.api.match_facts import match_facts_of
 from tests.web.operations import OPERATIONS
 
 COLLECTION = OPERATIONS["collection"].body
@@ -26,12 +26,12 @@ JSON = st.recursive(
 )
 
 
-def asked(body: object, operation: Operation | None = None) -> Asked:
-    return asked_of(json.dumps(body).encode(), operation)
+def asked(body: object, operation: Operation | None = None) -> MatchFacts:
+    return match_facts_of(json.dumps(body).encode(), operation)
 
 
 def test_all_of_a_payment() -> None:
-    assert asked(COLLECTION) == Asked(
+    assert asked(COLLECTION) == MatchFacts(
         55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.5")
     )
 
@@ -95,7 +95,7 @@ def test_what_names_nobody(parties: dict[str, Any]) -> None:
     "raw", [b"", b"{", b"\xff", b"[]", b"null", b'"x"', b"[" * 10_000, b'{"nw": "\\ud800"}']
 )
 def test_what_is_no_object_has_the_operation_of_its_path(raw: bytes) -> None:
-    assert asked_of(raw, Operation.SMS) == Asked(operation=Operation.SMS)
+    assert match_facts_of(raw, Operation.SMS) == MatchFacts(operation=Operation.SMS)
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON) | JSON)

@@ -10,8 +10,8 @@ from aiohttp import ClientSession, web
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
-from sandbox_sim.web.answers import Answer
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.api.responses import Answer
+from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import Receiver, StartReceiver
 

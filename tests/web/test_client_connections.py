@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.web.app import CLIENTS
-from sandbox_sim.web.client_connections import ClientConnections
+from sandbox_sim.web.transport.client_connections import ClientConnections
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.wire import Wire, request_bytes
 

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.web import server
-from sandbox_sim.web.connection import Connection
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.transport import server
+from sandbox_sim.web.transport.fast_connection import Connection
 from tests.adapters.stores.conftest import eventually
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.operations import OPERATIONS
@@ -323,7 +323,7 @@ async def test_a_fault_of_ours_ends_the_connection_and_no_other(
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
     with monkeypatch.context() as patched:
-        patched.setattr("sandbox_sim.web.frontdoor.render", lambda *_a, **_k: 1 / 0)
+        patched.setattr("sandbox_sim.web.api.dispatcher.render", lambda *_a, **_k: 1 / 0)
         writer.write(PLAIN)
         assert await reader.read() == b""
     writer.close()

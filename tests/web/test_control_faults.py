@@ -6,8 +6,8 @@ import logging
 import pytest
 from aiohttp import ClientError, web
 
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.web.control import Control
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.control.health_and_inbox import Control
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import Wire, request_bytes

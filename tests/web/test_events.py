@@ -8,8 +8,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from sandbox_sim.gateway import feed as gateway_feed
-from sandbox_sim.web import events as web_events
+from sandbox_sim.gateway.control import event_feed as gateway_feed
+from sandbox_sim.web.control import events as web_events
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.events import PATH, Heard, fields, listening

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.domain.faults import LONGEST_S
-from sandbox_sim.web.server import GRACE_S
+from sandbox_sim.domain.control.faults import LONGEST_S
+from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, Seen, StartSandbox, basic
 from tests.web.control_api import ask, assert_error
 from tests.web.operations import OPERATIONS
@@ -94,7 +94,7 @@ async def peer(sandbox: Sandbox) -> AsyncIterator[Peer]:
 def pauses(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds of real time that answers were held back; none of them passes."""
     found: list[float] = []
-    monkeypatch.setattr("sandbox_sim.gateway.journal.TOGETHER_S", 0)
+    monkeypatch.setattr("sandbox_sim.gateway.control.journal.TOGETHER_S", 0)
 
     async def pause(seconds: float) -> None:
         if seconds:
@@ -625,6 +625,6 @@ async def test_without_rules_nothing_is_looked_up(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail: Callable[..., None] = lambda *_: pytest.fail("the request was read for rules")  # noqa: E731
-    monkeypatch.setattr("sandbox_sim.web.frontdoor.asked_of", fail)
+    monkeypatch.setattr("sandbox_sim.web.api.dispatcher.asked_of", fail)
 
     assert (await sandbox.collect()).code == "202"

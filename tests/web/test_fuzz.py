@@ -18,7 +18,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import basic
 from tests.web.operations import OPERATIONS, PATHS
 from tests.web.wire import Answer, Wire, assert_in_shape, request_bytes

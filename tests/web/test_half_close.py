@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.web.half_close import can_half_close
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.transport.half_close import can_half_close
 from tests.adapters.stores.conftest import eventually
 from tests.conftest import Sandbox
 from tests.web.control_api import ask

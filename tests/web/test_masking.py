@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.transactions import Transaction
+from sandbox_sim.domain.payments.transactions import Transaction
 from tests.conftest import Sandbox, StartSandbox
 from tests.records import every
 from tests.sqlite_files import killed

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks import Callback, Delivery, sign
-from sandbox_sim.gateway import overrides
+from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, sign
+from sandbox_sim.gateway.control import override_selection
 from sandbox_sim.gateway.ports import StoreError
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
@@ -290,7 +290,7 @@ class TestBeforeTheAnswer:
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It may be one thread with the caller, and then answers only when it is answered."""
-        monkeypatch.setattr(overrides, "PATIENCE_S", 0.05)
+        monkeypatch.setattr(override_selection, "PATIENCE_S", 0.05)
         await misbehaving(sandbox, before_response=True)
         go_on = receiver.hang()
 

@@ -25,7 +25,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
 from sandbox_sim.logs import JsonFormatter, TextFormatter
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.transport.server import GatewayRunner
 from tests.cardnumbers import numbers, spelt
 from tests.sqlite_files import outside
 from tests.web.operations import OPERATIONS

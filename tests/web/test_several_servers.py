@@ -12,9 +12,9 @@ from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import Delivery
 from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.server import GatewayRunner
+from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, Seen
 from tests.proxy import Proxy, proxy
@@ -144,7 +144,7 @@ async def test_both_stand_still_and_go_on_together(start: Start) -> None:
 
 
 async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
-    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     one, other = await start(), await start()
     async with listening(one, "?service_id=55&types=transaction,clock") as feed:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from aiohttp.web_protocol import RequestHandler
 
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.cli import workers
-from sandbox_sim.web.server import GRACE_S
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.cli.serve import workers
+from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.operations import OPERATIONS, PATHS
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes

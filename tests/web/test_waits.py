@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from sandbox_sim.bootstrap import parts
-from sandbox_sim.gateway.records import Records
-from sandbox_sim.gateway.waiting import Waiters
+from sandbox_sim.gateway.control.record_search import Records
+from sandbox_sim.gateway.control.wait_for_records import Waiters
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from sandbox_sim.domain.callbacks import Callback
-from sandbox_sim.domain.inbox import InboxMessage
-from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.callbacks.callbacks import Callback
+from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control.listing import Listing
 
 
 class CallbackRecords(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Protocol
 
-from sandbox_sim.domain.callbacks import Answer
+from sandbox_sim.domain.callbacks.callbacks import Answer
 
 
 class CallbackSender(Protocol):

@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime
 from typing import Protocol
 
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.control.clock import ClockState
 
 
 class Clock(Protocol):

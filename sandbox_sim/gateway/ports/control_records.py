@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sandbox_sim.domain.clock import ClockState
-from sandbox_sim.domain.rules import Rule
-from sandbox_sim.domain.snapshots import Snapshot
+from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.domain.control.snapshots import Snapshot
+from sandbox_sim.domain.control.user_rules import UserRule
 from sandbox_sim.gateway.ports.topic import Topic
 
 
 class ControlRecords(Protocol):
     """What steers the gateway: the rules of users, snapshots, numbers for ids, and the clock."""
 
-    async def rules(self) -> Sequence[Rule]:
+    async def rules(self) -> Sequence[UserRule]:
         """All rules, the newest first."""
         ...
 
-    async def rule(self, rule_id: str) -> Rule | None:
+    async def rule(self, rule_id: str) -> UserRule | None:
         """One rule; until this unit is done nobody else reads it by this."""
         ...
 
-    async def save_rule(self, rule: Rule) -> None:
+    async def save_rule(self, rule: UserRule) -> None:
         """Add or replace."""
         ...
 
-    async def delete_rule(self, rule: Rule) -> None:
+    async def delete_rule(self, rule: UserRule) -> None:
         """Take it out."""
         ...
 

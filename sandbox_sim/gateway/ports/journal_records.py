@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from sandbox_sim.domain.journal import Entry
-from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.control.journal import Entry
+from sandbox_sim.domain.control.listing import Listing
 
 
 class JournalRecords(Protocol):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from sandbox_sim.domain.checkout import Checkout
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.transactions import Transaction
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.payments.card_page import CardPage
+from sandbox_sim.domain.payments.transactions import Transaction
 
 
 class PaymentRecords(Protocol):
@@ -33,10 +33,10 @@ class PaymentRecords(Protocol):
         """Transactions that are kept, newest first; ids are `network_transaction_id`."""
         ...
 
-    async def checkout(self, checkout_id: str) -> Checkout | None:
+    async def checkout(self, checkout_id: str) -> CardPage | None:
         """The hosted page of this id, until it expires."""
         ...
 
-    async def add_checkout(self, checkout: Checkout) -> None:
+    async def add_card_page(self, checkout: CardPage) -> None:
         """Save a new one."""
         ...

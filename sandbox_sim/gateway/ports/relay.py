@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from sandbox_sim.domain.events import Event
+from sandbox_sim.domain.control.events import Event
 
 
 class Relay(Protocol):

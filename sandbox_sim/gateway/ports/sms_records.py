@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.sms import HistoryQuery, Message
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message
 
 
 class SmsRecords(Protocol):

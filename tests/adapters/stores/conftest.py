@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.ports import Clock, Store
 from tests import postgres
 from tests.records import NOW
 
 if TYPE_CHECKING:  # asyncpg may be missing
-    from sandbox_sim.adapters.stores.postgres import PostgresStore
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
 # A lease so long that after its first beat a Postgres store has no other while a test lasts.
 AN_HOUR = timedelta(hours=1)
@@ -46,7 +46,7 @@ async def _sqlite(clock: Clock) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def _postgres(clock: Clock) -> AsyncIterator[Store]:
     url = postgres.empty_database()  # which ends the test where there is none
-    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     store = PostgresStore(url, clock, lease=AN_HOUR)
     await store.open()
@@ -99,10 +99,10 @@ async def open_postgres(
 
     Its first beat is over then.
     """
-    from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
-    from sandbox_sim.adapters.stores.postgres import PostgresStore  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres import postgres_notifications  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
-    monkeypatch.setattr(postgres_line, "_PAUSE_S", 0.05)
+    monkeypatch.setattr(postgres_notifications, "_PAUSE_S", 0.05)
 
     async with AsyncExitStack() as stack:
 

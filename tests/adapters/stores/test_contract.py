@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Answer, Delivery, Schedule
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.callbacks.callbacks import Answer, Delivery, Schedule
+from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.ledger import Account, Balance, LedgerQuery
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.sms import SmsStatus
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.sms.sms_messages import SmsStatus
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import (
     NOW,
@@ -42,7 +42,7 @@ class TestUnits:
     async def test_what_was_written_is_read_back_in_the_same_unit(self, store: Store) -> None:
         async def work(unit: Unit) -> None:
             await unit.add_transaction(transaction())
-            await unit.add_checkout(checkout())
+            await unit.add_card_page(checkout())
             await unit.save_callback(callback())
             await unit.post(posting())
             await unit.add_messages([message()])
@@ -53,7 +53,7 @@ class TestUnits:
 
     async def test_what_was_written_is_read_back_in_the_next_unit(self, store: Store) -> None:
         await store.run(lambda unit: unit.add_transaction(transaction()))
-        await store.run(lambda unit: unit.add_checkout(checkout()))
+        await store.run(lambda unit: unit.add_card_page(checkout()))
         await store.run(lambda unit: unit.save_callback(callback()))
         await store.run(lambda unit: unit.post(posting()))
         await store.run(lambda unit: unit.add_messages([message()]))
@@ -237,7 +237,7 @@ class TestCheckouts:
     async def test_it_is_there_until_it_expires(
         self, store: Store, clock: VirtualClock, minutes: float, found: bool
     ) -> None:
-        await store.run(lambda unit: unit.add_checkout(checkout()))
+        await store.run(lambda unit: unit.add_card_page(checkout()))
         clock.move_to(after(minutes=minutes))
 
         assert (await store.run(lambda unit: unit.checkout("P1")) is not None) is found

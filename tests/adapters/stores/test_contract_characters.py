@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import Store, StoreError, Unit
 from tests.records import SERVICE, callback, checkout, delivery, job, message, posting, transaction
 
@@ -39,7 +39,7 @@ async def written_and_read(unit: Unit, text: str) -> list[bool]:
     await unit.add_transaction(paid)
     await unit.save_callback(made)
     await unit.add_messages([sent])
-    await unit.add_checkout(page)
+    await unit.add_card_page(page)
     await unit.post(posting(reason=text, subject=text))
     await unit.add_inbox_message(text, delivery(text, headers=((text, text),)))
     await unit.add_job(job(text))
@@ -96,7 +96,7 @@ async def test_what_is_no_text_is_kept_or_refused_and_nothing_else_is_harmed(
 ) -> None:
     async def work(unit: Unit) -> bool:
         await unit.post(posting("7"))
-        await unit.add_checkout(checkout(text))
+        await unit.add_card_page(checkout(text))
         return await unit.checkout(text) == checkout(text)
 
     try:

@@ -5,7 +5,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import Store
 from tests.records import NOW, SERVICE, after, message
 

@@ -4,9 +4,9 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.domain import inbox
-from sandbox_sim.domain.inbox import InboxMessage
-from sandbox_sim.domain.listing import Listing
+from sandbox_sim.domain.callbacks import inbox
+from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import NOW, delivery
 

@@ -4,8 +4,9 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.adapters.stores import memory, sql_journal
-from sandbox_sim.domain.listing import Listing
+from sandbox_sim.adapters.stores.memory import memory_store
+from sandbox_sim.adapters.stores.sql import journal
+from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.gateway.ports import Store
 from tests.records import SERVICE, entry
 
@@ -62,7 +63,7 @@ async def test_nothing_was_dropped_where_there_is_room(store: Store) -> None:
 async def test_the_newest_of_each_service_are_kept_and_what_went_is_counted(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (memory, sql_journal):
+    for module in (memory_store, journal):
         monkeypatch.setattr(module, "KEPT_REQUESTS", 3)
     for service_id in (SERVICE, 56):
         entries = [entry(f"R{service_id}-{n}", service_id=service_id) for n in range(5)]

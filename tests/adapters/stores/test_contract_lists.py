@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import after, callback, entry, message, transaction
 

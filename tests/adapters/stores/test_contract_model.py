@@ -11,14 +11,14 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Callback, Delivery
-from sandbox_sim.domain.inbox import InboxMessage
+from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery
+from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.control.snapshots import moved_on
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, LedgerQuery, Posting
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.sms import HistoryQuery, Message, SmsStatus
-from sandbox_sim.domain.snapshots import moved_on
-from sandbox_sim.domain.transactions import Status, Transaction
+from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsStatus
 from sandbox_sim.gateway.ports import Unit
 from tests.adapters.stores.conftest import OpenStore
 from tests.records import callback, delivery, every, job, message, posting, transaction

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Callback, Delivery, Profile
-from sandbox_sim.domain.overrides import Manner, Override
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Profile
+from sandbox_sim.domain.control.overrides import Behaviour, Override
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import SERVICE, callback, transaction
 
@@ -15,7 +15,7 @@ EVERYTHING = Override(
     Status.CANCELLED,
     "202",
     500,
-    Manner(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT),
+    Behaviour(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT),
 )
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.control.user_rules import Match
 from sandbox_sim.domain.ledger import Account
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.rules import Match
-from sandbox_sim.domain.sms import HistoryQuery
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery
 from sandbox_sim.gateway.ports import JobLost, Store, Unit
 from tests.records import (
     NOW,
@@ -33,7 +33,7 @@ async def fill(unit: Unit) -> None:
     for service_id, n in ((SERVICE, 1), (OTHER, 2)):
         own: dict[str, Any] = {"service_id": service_id}
         await unit.add_transaction(transaction(f"1000000000{n}", **own))
-        await unit.add_checkout(checkout(f"P{n}", **own))
+        await unit.add_card_page(checkout(f"P{n}", **own))
         await unit.save_callback(callback(f"C{n}", **own))
         await unit.add_job(job(str(n), **own))
         await unit.post(posting(**own))

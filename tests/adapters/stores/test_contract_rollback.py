@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, LedgerQuery
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import (
     NOW,
@@ -40,7 +40,7 @@ class Broken(Exception):
 async def prepared(unit: Unit) -> None:
     """What lies in the store before the unit that raises: one of everything."""
     await unit.add_transaction(transaction("10000000001"))
-    await unit.add_checkout(checkout())
+    await unit.add_card_page(checkout())
     await unit.save_callback(callback("C1"))
     await unit.save_callback(callback("C2"))
     await unit.add_job(job("due"))
@@ -118,7 +118,7 @@ WRITES: dict[str, Write] = {
     "a decided transaction": lambda u: u.save_transaction(
         transaction("10000000001").moved(Status.SUCCESSFUL, NOW)
     ),
-    "a new checkout": lambda u: u.add_checkout(checkout("P2")),
+    "a new checkout": lambda u: u.add_card_page(checkout("P2")),
     "a transaction left to a person": lambda u: u.save_transaction(
         transaction("10000000001", by_hand=True)
     ),

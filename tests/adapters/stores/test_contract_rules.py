@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sandbox_sim.domain.rules import Match, Rule, RuleKind
+from sandbox_sim.domain.control.user_rules import Match, UserRule, UserRuleKind
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ports import Store, Topic, Unit
 from tests.records import rule
@@ -21,13 +21,13 @@ EVERYTHING = Match(
 )
 
 
-async def rules(store: Store) -> list[Rule]:
+async def rules(store: Store) -> list[UserRule]:
     return list(await store.run(lambda unit: unit.rules()))
 
 
 @pytest.mark.parametrize("match", [Match(), EVERYTHING, Match(amount_to=Decimal("1.5"))])
 async def test_a_rule_is_read_as_it_was_saved(store: Store, match: Match) -> None:
-    saved = rule(match=match, kind=RuleKind.FAULT, times=None, seen=7, used=3)
+    saved = rule(match=match, kind=UserRuleKind.FAULT, times=None, seen=7, used=3)
 
     await store.run(lambda unit: unit.save_rule(saved))
 
@@ -91,7 +91,7 @@ async def test_a_reset_of_one_service_leaves_the_rules_for_all(store: Store) -> 
 async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_returns(
     store: Store,
 ) -> None:
-    heard: list[list[Rule]] = []
+    heard: list[list[UserRule]] = []
 
     async def notice() -> None:
         heard.append(await rules(store))

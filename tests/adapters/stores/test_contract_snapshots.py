@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks import Attempt, Delivery
+from sandbox_sim.domain.callbacks.callbacks import Attempt, Delivery
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.control.snapshots import Snapshot, moved_on
+from sandbox_sim.domain.control.user_rules import Match
 from sandbox_sim.domain.ledger import Account, LedgerQuery
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.rules import Match
-from sandbox_sim.domain.sms import HistoryQuery, SmsStatus
-from sandbox_sim.domain.snapshots import Snapshot, moved_on
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus
 from sandbox_sim.gateway.ports import JobLost, Store, Unit
 from tests.adapters.stores.conftest import claim
 from tests.records import (
@@ -47,7 +47,7 @@ async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
         await unit.add_transaction(
             transaction(network_id, transaction_id=f"T{n}", **own, **decided)
         )
-        await unit.add_checkout(checkout(f"P{name}", network_transaction_id=network_id, **own))
+        await unit.add_card_page(checkout(f"P{name}", network_transaction_id=network_id, **own))
         done = {"state": Delivery.FAILED} if n == 1 else {}
         await unit.save_callback(callback(f"C{name}", attempts=(TRIED,), **own, **done))
         await unit.add_job(job(f"C{name}", after(minutes=n), **own))

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.events import Wanted
-from sandbox_sim.domain.rules import Match, RuleKind
-from sandbox_sim.gateway.feed import Feed, Reader
+from sandbox_sim.domain.control.events import Wanted
+from sandbox_sim.domain.control.user_rules import Match, UserRuleKind
+from sandbox_sim.gateway.control.event_feed import Feed, Reader
+from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore, events_of_units
 from sandbox_sim.gateway.ports import Store, Unit
-from sandbox_sim.gateway.telling import TellingStore, events_of_units
 from tests.records import callback, delivery, entry, message, posting, rule, transaction
 
 
@@ -21,8 +21,8 @@ def feed(clock: VirtualClock) -> Feed:
 
 
 @pytest.fixture
-def telling(store: Store, feed: Feed, clock: VirtualClock) -> TellingStore:
-    return TellingStore(store, feed, clock)
+def telling(store: Store, feed: Feed, clock: VirtualClock) -> EventPublishingStore:
+    return EventPublishingStore(store, feed, clock)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ async def heard(reader: Reader) -> list[tuple[str, int | None]]:
 
 
 async def test_what_is_written_is_told(
-    telling: TellingStore, reader: Reader, clock: VirtualClock
+    telling: EventPublishingStore, reader: Reader, clock: VirtualClock
 ) -> None:
     async def work(unit: Unit) -> None:
         await unit.add_transaction(transaction())
@@ -51,7 +51,7 @@ async def test_what_is_written_is_told(
         await unit.save_clock(clock.state.moved(timedelta(minutes=5)))
         await unit.save_clock(clock.state)
         await unit.save_rule(rule())
-        await unit.delete_rule(rule(kind=RuleKind.FAULT, match=Match()))
+        await unit.delete_rule(rule(kind=UserRuleKind.FAULT, match=Match()))
         await unit.reset(56)
         assert await unit.transaction(55, "T1") == transaction(party="0244000002")
 
@@ -71,7 +71,7 @@ async def test_what_is_written_is_told(
     ]
 
 
-async def test_what_is_taken_back_is_not(telling: TellingStore, reader: Reader) -> None:
+async def test_what_is_taken_back_is_not(telling: EventPublishingStore, reader: Reader) -> None:
     """Those that share a commit with the one that fails are told of once all the same."""
 
     async def fails(unit: Unit) -> None:
@@ -90,7 +90,7 @@ async def test_what_is_taken_back_is_not(telling: TellingStore, reader: Reader) 
 
 
 async def test_it_is_told_when_it_can_be_read(
-    telling: TellingStore, store: Store, reader: Reader
+    telling: EventPublishingStore, store: Store, reader: Reader
 ) -> None:
     async def look() -> object:
         await reader.take(60)
@@ -103,7 +103,7 @@ async def test_it_is_told_when_it_can_be_read(
 
 
 async def test_before_anybody_listens_the_unit_is_the_store_s_own(
-    telling: TellingStore, store: Store, feed: Feed
+    telling: EventPublishingStore, store: Store, feed: Feed
 ) -> None:
     async def kind(unit: Unit) -> type[Unit]:
         return type(unit)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.sms import SmsStatus
-from sandbox_sim.gateway.feed import Feed
-from sandbox_sim.gateway.journal import Journal
-from sandbox_sim.gateway.ports import Store, Unit
-from sandbox_sim.gateway.records import (
+from sandbox_sim.domain.sms.sms_messages import SmsStatus
+from sandbox_sim.gateway.control.event_feed import Feed
+from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.control.record_search import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
@@ -18,9 +18,9 @@ from sandbox_sim.gateway.records import (
     Records,
     inbox_of,
 )
-from sandbox_sim.gateway.searching import Kind
-from sandbox_sim.gateway.telling import TellingStore
-from sandbox_sim.gateway.waiting import Came, Waiters
+from sandbox_sim.gateway.control.searches import Kind
+from sandbox_sim.gateway.control.wait_for_records import Came, Waiters
+from sandbox_sim.gateway.ports import Store, Unit
 from tests.adapters.stores.conftest import eventually
 from tests.records import NOW, callback, delivery, entry, message, transaction
 
@@ -30,7 +30,7 @@ class Server:
 
     def __init__(self, store: Store, clock: VirtualClock) -> None:
         self.waiters = Waiters(clock)
-        self.store = TellingStore(store, Feed(clock, "run"), clock, self.waiters)
+        self.store = EventPublishingStore(store, Feed(clock, "run"), clock, self.waiters)
         self.journal = Journal(self.store, clock)
         self.records = Records(self.store, self.journal, self.waiters, clock)
         self.searches = 0

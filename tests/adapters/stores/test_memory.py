@@ -7,12 +7,12 @@ from operator import methodcaller
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores import memory
-from sandbox_sim.adapters.stores.memory import MemoryStore
-from sandbox_sim.domain import inbox
-from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.adapters.stores.memory import memory_store
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.domain.callbacks import inbox
+from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Unit
 from tests.records import (
     NOW,
@@ -38,7 +38,7 @@ def clock() -> VirtualClock:
 @pytest.fixture
 def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     """A store that keeps three finished callbacks and three inbox messages."""
-    monkeypatch.setattr(memory, "KEPT_CALLBACKS", LIMIT)
+    monkeypatch.setattr(memory_store, "KEPT_CALLBACKS", LIMIT)
     monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
     return MemoryStore(clock)
 

@@ -10,8 +10,8 @@ from operator import methodcaller
 import pytest
 
 from sandbox_sim.domain.ledger import Account
-from sandbox_sim.domain.sms import HistoryQuery
-from sandbox_sim.gateway.accounts import Accounts
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery
+from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ports import Store, StoreError, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim

@@ -17,7 +17,7 @@ from tests.proxy import Proxy, proxy
 from tests.records import SERVICE, after, job, posting, rule, transaction
 
 if TYPE_CHECKING:
-    from sandbox_sim.adapters.stores.postgres import PostgresStore
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
 A_MOMENT = 0.2  # instead of seconds of patience
 
@@ -39,7 +39,7 @@ async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool
     """No unit can begin meanwhile; yields whether one waits to."""
     import asyncpg  # noqa: PLC0415 -- it may be missing
 
-    from sandbox_sim.adapters.stores.postgres_unit import _ALONE  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres.postgres_unit import _ALONE  # noqa: PLC0415
 
     connection = await asyncpg.connect(url)
     try:
@@ -147,9 +147,9 @@ class TestItDoesNotAnswer:
     @pytest.fixture(autouse=True)
     def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
         postgres.server_url()
-        from sandbox_sim.adapters.stores import (  # noqa: PLC0415
-            postgres as store,
+        from sandbox_sim.adapters.stores.postgres import (  # noqa: PLC0415
             postgres_connection as connection,
+            postgres_store as store,
         )
 
         monkeypatch.setattr(store, "PATIENCE_S", A_MOMENT)
@@ -180,7 +180,7 @@ class TestItDoesNotAnswer:
     async def test_where_all_connections_are_taken_the_next_is_not_kept_waiting(
         self, one: "PostgresStore"
     ) -> None:
-        from sandbox_sim.adapters.stores.postgres_connection import CONNECTIONS  # noqa: PLC0415
+        from sandbox_sim.adapters.stores.postgres.postgres_connection import CONNECTIONS  # noqa: PLC0415
 
         enough = asyncio.Event()
 
@@ -298,10 +298,13 @@ async def test_a_store_that_is_closed_says_so(one: "PostgresStore") -> None:
 async def test_closing_does_not_hang_while_it_is_away(
     far: "PostgresStore", way: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sandbox_sim.adapters.stores import postgres as store, postgres_line  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres import (  # noqa: PLC0415
+        postgres_notifications,
+        postgres_store as store,
+    )
 
     monkeypatch.setattr(store, "_CLOSING_S", A_MOMENT)
-    monkeypatch.setattr(postgres_line, "_LAST_WORDS_S", A_MOMENT)
+    monkeypatch.setattr(postgres_notifications, "_LAST_WORDS_S", A_MOMENT)
     await far.run(lambda unit: unit.add_job(job()))
     await claim(far)
     way.freeze()

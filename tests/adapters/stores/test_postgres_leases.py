@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.deliveries import AnswerGate
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
 from tests.records import SERVICE, after, job, posting
 
 if TYPE_CHECKING:
-    from sandbox_sim.adapters.stores.postgres import PostgresStore
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
 SHORT = timedelta(milliseconds=300)
 

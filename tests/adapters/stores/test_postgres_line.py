@@ -14,7 +14,7 @@ from tests.adapters.stores.conftest import OpenPostgres, eventually
 from tests.records import after, job, rule
 
 if TYPE_CHECKING:
-    from sandbox_sim.adapters.stores.postgres import PostgresStore
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
 CONNECTIONS = 10  # of each server, and one more to hear of the others
 
@@ -165,7 +165,7 @@ class TestNews:
 
     async def test_of_many_at_once_each_waits_for_its_own(self, one: Store, other: Store) -> None:
         """More than there are connections, so none may be held by whoever waits."""
-        at_hand: dict[Store, set[str]] = {one: set(), other: set()}
+        loaded: dict[Store, set[str]] = {one: set(), other: set()}
         missing: list[str] = []
 
         async def add(store: Store, name: str) -> None:
@@ -174,16 +174,16 @@ class TestNews:
                 await unit.announce(Topic.RULES)
 
             await store.run(work)
-            missing.extend(name for names in at_hand.values() if name not in names)
+            missing.extend(name for names in loaded.values() if name not in names)
 
         def watch(store: Store) -> None:
             async def notice() -> None:
                 rules = await store.run(lambda unit: unit.rules())
-                at_hand[store] = {each.id for each in rules}
+                loaded[store] = {each.id for each in rules}
 
             store.watch_topic(Topic.RULES, notice)
 
-        for store in at_hand:
+        for store in loaded:
             watch(store)
         names = [f"O{number}" for number in range(2 * CONNECTIONS + 6)]
 
@@ -191,12 +191,12 @@ class TestNews:
             await asyncio.gather(*map(add, (one, other) * len(names), names))
 
         assert missing == []
-        assert at_hand[one] == at_hand[other] == set(names)
+        assert loaded[one] == loaded[other] == set(names)
 
     async def test_one_that_does_not_follow_is_not_waited_for_long(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
+        from sandbox_sim.adapters.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
 
         monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
         one, other = await open_postgres(), await open_postgres()
@@ -212,7 +212,7 @@ class TestNews:
     async def test_what_could_not_be_taken_in_is_tried_again(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sandbox_sim.adapters.stores import postgres_line  # noqa: PLC0415
+        from sandbox_sim.adapters.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
 
         monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
         one, other = await open_postgres(), await open_postgres()

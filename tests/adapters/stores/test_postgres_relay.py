@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.events import EventType, Told, Wanted
-from sandbox_sim.gateway.feed import Feed, Reader
+from sandbox_sim.domain.control.events import EventType, NumberedEvent, Wanted
+from sandbox_sim.gateway.control.event_feed import Feed, Reader
+from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
 from sandbox_sim.gateway.ports import Unit
-from sandbox_sim.gateway.telling import TellingStore
 from tests.adapters.stores.conftest import OpenPostgres, eventually
 from tests.adapters.stores.test_postgres_line import break_line
 from tests.records import callback, message, transaction
 
 if TYPE_CHECKING:
-    from sandbox_sim.adapters.stores.postgres import PostgresStore
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
 
 class Server(NamedTuple):
@@ -26,7 +26,7 @@ class Server(NamedTuple):
 
     store: "PostgresStore"
     feed: Feed
-    telling: TellingStore
+    telling: EventPublishingStore
 
 
 Serve = Callable[["PostgresStore"], Server]
@@ -36,7 +36,7 @@ Serve = Callable[["PostgresStore"], Server]
 def serve(clock: VirtualClock) -> Serve:
     def served(store: "PostgresStore") -> Server:
         feed = Feed(clock, f"run{store._line.name}", store.relay)
-        return Server(store, feed, TellingStore(store, feed, clock))
+        return Server(store, feed, EventPublishingStore(store, feed, clock))
 
     return served
 
@@ -64,9 +64,9 @@ async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
     return reader
 
 
-async def hear(reader: Reader, count: int) -> list[Told]:
+async def hear(reader: Reader, count: int) -> list[NumberedEvent]:
     """The next events, and no more than those."""
-    heard: list[Told] = []
+    heard: list[NumberedEvent] = []
     while len(heard) < count:
         heard += await reader.take(10) or ()
     return heard

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox_sim.adapters.stores.postgres_url import is_postgres, masked
+from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.sqlite import APPLICATION_ID, Durability, SqliteStore
-from sandbox_sim.domain.clock import ClockState
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import APPLICATION_ID, Durability, SqliteStore
+from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.adapters.stores.test_contract_rollback import WRITES, Write, prepared, state
 from tests.records import NOW, SERVICE, after, delivery, job, posting, transaction

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.schema import MIGRATIONS
-from sandbox_sim.adapters.stores.sqlite import APPLICATION_ID, SqliteStore
-from sandbox_sim.domain.sms import HistoryQuery
+from sandbox_sim.adapters.stores.sql.schema import MIGRATIONS
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery
 from sandbox_sim.gateway.ports import StoreError
 from tests.adapters.stores.test_contract_rollback import prepared
 from tests.records import SERVICE, every, message, posting
@@ -192,7 +192,7 @@ TRY = """
 import asyncio, os, sys
 from pathlib import Path
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.gateway.ports import StoreError
 
 async def tell(path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.gateway.ports import Topic, Unit
 from tests.records import SERVICE, after, job, posting
 from tests.sqlite_files import connection_of, killed, opened

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores import sql, sql_journal
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
-from sandbox_sim.domain import inbox
-from sandbox_sim.domain.callbacks import Delivery
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.adapters.stores.sql import journal, sql_unit
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
+from sandbox_sim.domain.callbacks import inbox
+from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.payments.transactions import Status
 from tests.adapters.stores.test_contract_rollback import prepared
 from tests.records import (
     NOW,
@@ -43,9 +43,9 @@ async def store(
     tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[SqliteStore]:
     """A store that keeps three of whatever it keeps some of."""
-    monkeypatch.setattr(sql, "KEPT_CALLBACKS", LIMIT)
+    monkeypatch.setattr(sql_unit, "KEPT_CALLBACKS", LIMIT)
     monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
-    monkeypatch.setattr(sql_journal, "KEPT_REQUESTS", LIMIT)
+    monkeypatch.setattr(journal, "KEPT_REQUESTS", LIMIT)
     async with opened(tmp_path / "state.sqlite3", clock) as store:
         yield store
 
@@ -115,7 +115,7 @@ class TestTransactions:
 async def test_card_pages_go_when_they_expire(
     store: SqliteStore, clock: VirtualClock, minutes: float, kept: int
 ) -> None:
-    await store.run(lambda unit: unit.add_checkout(checkout()))
+    await store.run(lambda unit: unit.add_card_page(checkout()))
 
     clock.move_to(after(minutes=minutes))
     await store.run(methodcaller("next_due"))

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores import sqlite
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
-from sandbox_sim.domain.listing import Listing
-from sandbox_sim.domain.transactions import Status
+from sandbox_sim.adapters.stores.sqlite import sqlite_store
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.adapters.stores.test_contract_rollback import prepared, state
 from tests.adapters.stores.test_sqlite_commits import busy
@@ -178,7 +178,9 @@ async def test_without_room_for_the_tables_no_file_is_begun(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite, "_PRAGMAS", (*sqlite._PRAGMAS, "PRAGMA max_page_count = 5"))
+        patch.setattr(
+            sqlite_store, "_PRAGMAS", (*sqlite_store._PRAGMAS, "PRAGMA max_page_count = 5")
+        )
         with pytest.raises(StoreError, match=f"{path}: .*{FULL}"):
             await SqliteStore(path, VirtualClock()).open()
         begun = contents(path.parent)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores import schema
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.adapters.stores.sql import schema
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.gateway.ports import StoreError
 from tests.adapters.stores.test_contract_rollback import prepared, state
 from tests.records import NOW

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores import sqlite
-from sandbox_sim.adapters.stores.sqlite import SqliteStore
+from sandbox_sim.adapters.stores.sqlite import sqlite_store
+from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.gateway.ports import StoreError, Unit
 from tests.records import SERVICE, posting
 from tests.sqlite_files import contents, killed, opened, outside, rows
@@ -248,7 +248,7 @@ class TestNoFalseAlarm:
     async def test_when_the_log_is_copied_and_begun_anew(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, copied_after: int
     ) -> None:
-        monkeypatch.setattr(sqlite, "_COPIED_AFTER", copied_after)
+        monkeypatch.setattr(sqlite_store, "_COPIED_AFTER", copied_after)
         subjects = [str(number) for number in range(100)]
         async with opened(path) as store:
             for subject in subjects:

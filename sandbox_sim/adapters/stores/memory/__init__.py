@@ -1,0 +1,1 @@
+"""The memory store: plain containers, gone when the process ends."""

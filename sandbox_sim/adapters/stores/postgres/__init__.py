@@ -1,0 +1,1 @@
+"""The Postgres store: servers that share one database act as one gateway."""

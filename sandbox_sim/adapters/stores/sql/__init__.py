@@ -1,0 +1,1 @@
+"""What the SQLite and the Postgres store share: tables, rows and statements."""

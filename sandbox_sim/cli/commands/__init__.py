@@ -1,0 +1,1 @@
+"""The commands, one module each; `cli` imports one when it is called."""

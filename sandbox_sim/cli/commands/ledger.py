@@ -1,0 +1,68 @@
+"""`sandbox-sim ledger show | topup`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from sandbox_sim.cli.matching import Filter, Pairs, filtered, given, where_option
+from sandbox_sim.cli.search_commands import more, page_options, page_query
+from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.cli.tables import table
+
+_FILTERS = (
+    Filter("service_id", "that service", ("--service-id",)),
+    Filter("account", "that account: sms, collection, payout or airtime", ("--account",)),
+    Filter("reason", "postings made for that reason", ("--reason",)),
+    Filter("subject", "those of that payment, send or batch", ("--subject",)),
+)
+
+
+@click.group()
+def ledger() -> None:
+    """Balances and what moved them, and SMS units for a service."""
+
+
+@ledger.command()
+@filtered(_FILTERS)
+@where_option
+@page_options
+@asks
+def show(
+    session: Session, /, limit: int, after: str | None, where: Pairs, **filters: str | None
+) -> None:
+    """Show postings, newest first. Each balance stands beside the sum of its postings."""
+    query = page_query(limit, after, *given(filters), *where)
+    session.tell(session.gateway.control("GET", "ledger", query=query), _lines)
+
+
+def _lines(document: dict[str, Any]) -> Iterator[str]:
+    postings, balances = document["postings"], document.get("balances", ())
+    if postings:
+        yield from _table(postings, "at", "id", "service_id", "account", "amount", "reason")
+    else:
+        yield "no postings"
+    yield from more(document)
+    if balances:
+        yield ""
+        yield from _table(balances, "service_id", "account", "balance", "sum_of_postings", "agrees")
+
+
+def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
+    """These fields in this order, and then the rest."""
+    every = (*names, *(name for name in records[0] if name not in names))
+    return table(every, [[record[name] for name in every] for record in records])
+
+
+@ledger.command()
+@click.argument("service_id", type=int)
+@click.argument("units", type=int)
+@asks
+def topup(session: Session, service_id: int, units: int) -> None:
+    """Add SMS units to a service."""
+    body = {"service_id": service_id, "units": units}
+    session.tell(session.gateway.control("POST", "ledger", "topup", body=body), _balance)
+
+
+def _balance(document: dict[str, Any]) -> Iterator[str]:
+    yield f"service {document['service_id']} has {document['sms_balance']} SMS units"

@@ -1,0 +1,198 @@
+"""`sandbox-sim requests | transactions | callbacks | sms`: what the gateway has done."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.address_option import address
+from sandbox_sim.cli.client import Failure, Refused
+from sandbox_sim.cli.matching import Pairs, filtered, given, where_option
+from sandbox_sim.cli.record_views import (
+    CALLBACKS,
+    MESSAGES,
+    REQUESTS,
+    STATUS_WORDS,
+    TRANSACTIONS,
+    status_in_words,
+)
+from sandbox_sim.cli.search_commands import (
+    LIMIT_OF_LISTS,
+    add_find,
+    add_list,
+    add_show,
+    add_wait,
+    page_query,
+    service_query,
+)
+from sandbox_sim.cli.session import Session, asks
+
+
+@click.group()
+def requests() -> None:
+    """Requests with their answer, rule and reason."""
+
+
+add_list(requests, REQUESTS)
+add_show(requests, REQUESTS, "ID")
+add_find(requests, REQUESTS)
+add_wait(requests, REQUESTS)
+
+
+@requests.command()
+@click.option("--service-id", type=int, help="Only those of this service.")
+@asks
+def clear(session: Session, service_id: int | None) -> None:
+    """Empty the journal of requests."""
+    query = service_query(service_id)
+    session.tell(session.gateway.control("DELETE", "requests", query=query), deleted)
+
+
+def deleted(document: dict[str, Any]) -> Iterator[str]:
+    """How many are gone."""
+    yield f"{document['deleted']} deleted"
+
+
+@click.group()
+def transactions() -> None:
+    """Payments with their timeline; decide one by hand."""
+
+
+add_list(transactions, TRANSACTIONS)
+add_find(transactions, TRANSACTIONS)
+add_wait(transactions, TRANSACTIONS)
+
+
+@transactions.command("show")
+@click.argument("service_id")
+@click.argument("transaction_id")
+@asks
+def show_transaction(session: Session, service_id: str, transaction_id: str) -> None:
+    """Show one of the transactions whole, with its timeline."""
+    answer = session.gateway.control("GET", "transactions", service_id, transaction_id)
+    session.tell(answer, tables.outline)
+
+
+def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
+    words = {word: code for word, code in STATUS_WORDS.items() if word != "pending"}
+    code = words.get(text, text)
+    if code not in words.values():
+        raise click.BadParameter(f"{text} is none of {', '.join((*words.values(), *words))}")
+    return code
+
+
+@transactions.command()
+@click.argument("service_id")
+@click.argument("transaction_id")
+@click.argument("status", callback=_decided)
+@asks
+def settle(session: Session, service_id: str, transaction_id: str, status: str) -> None:
+    """Decide a pending transaction now.
+
+    STATUS is 000, 001 or 003, or in words successful, failed or cancelled.
+    """
+    path = ("transactions", service_id, transaction_id, "settle")
+    session.tell(session.gateway.control("POST", *path, body={"status": status}), _settled)
+
+
+def _settled(document: dict[str, Any]) -> Iterator[str]:
+    yield f"{document['transaction_id']} is {status_in_words(document['status'])}"
+
+
+@click.group()
+def callbacks() -> None:
+    """Callbacks with every attempt; send one again."""
+
+
+add_list(callbacks, CALLBACKS)
+add_show(callbacks, CALLBACKS, "ID")
+add_find(callbacks, CALLBACKS)
+add_wait(callbacks, CALLBACKS)
+
+
+@callbacks.command()
+@click.argument("callback_id", metavar="[ID]", required=False)
+@click.option("--failed", is_flag=True, help="All that were given up, not one.")
+@filtered([each for each in CALLBACKS.filters if each.field != "state"])
+@where_option
+@click.option("--url", callback=address, help="Send it here, not where it went before.")
+@asks
+def resend(
+    session: Session,
+    /,
+    callback_id: str | None,
+    failed: bool,
+    url: str | None,
+    where: Pairs,
+    **filters: str | None,
+) -> None:
+    """Send a callback once more, now. With --failed all that were given up.
+
+    The filters choose among those that failed.
+    """
+    chosen = [*given(filters), *where]
+    if failed is (callback_id is not None):
+        raise click.UsageError("give the ID of a callback, or --failed for all that were given up")
+    if callback_id is None:
+        _resend_failed(session, chosen, url)
+    elif chosen:
+        raise click.UsageError("filters go with --failed, not with an ID")
+    else:
+        path = ("callbacks", callback_id, "resend")
+        answer = session.gateway.control("POST", *path, body=_to(url))
+        session.tell(answer, lambda document: [_resent(document)])
+
+
+def _to(url: str | None) -> dict[str, object]:
+    return {} if url is None else {"url": url}
+
+
+def _resent(callback: dict[str, Any]) -> str:
+    return tables.printable(f"{callback['id']} goes to {callback['url']} once more")
+
+
+def _resend_failed(session: Session, chosen: Pairs, url: str | None) -> None:
+    """All of them, even if one is forgotten meanwhile; exit code 1 then."""
+    resent: list[dict[str, Any]] = []
+    problems: list[str] = []
+    # Whatever is sent again is failed no more, so the list is read to its end before.
+    for name in _failed_ids(session, chosen):
+        try:
+            answer = session.gateway.control("POST", "callbacks", name, "resend", body=_to(url))
+        except Refused as error:
+            problems.append(error.message)
+        else:
+            resent.append(json.loads(answer.text))
+            if not session.as_json:
+                click.echo(_resent(resent[-1]))
+    if session.as_json:
+        click.echo(json.dumps({"callbacks": resent}))
+    elif not resent and not problems:
+        click.echo("no callbacks failed")
+    if problems:
+        raise Failure("\n".join(problems))
+
+
+def _failed_ids(session: Session, chosen: Pairs) -> list[str]:
+    names: list[str] = []
+    after: str | None = None
+    while True:
+        query = page_query(LIMIT_OF_LISTS, after, *chosen, ("state", "failed"))
+        page = json.loads(session.gateway.control("GET", "callbacks", query=query).text)
+        names += [callback["id"] for callback in page["callbacks"]]
+        after = page["next"]
+        if after is None:
+            return names
+
+
+@click.group()
+def sms() -> None:
+    """Messages as the handset sees them."""
+
+
+add_list(sms, MESSAGES)
+add_show(sms, MESSAGES, "PROCESSING_ID")
+add_find(sms, MESSAGES)
+add_wait(sms, MESSAGES)

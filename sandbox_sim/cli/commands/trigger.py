@@ -1,0 +1,240 @@
+"""`sandbox-sim trigger`: one request through the gateway's interface, and what becomes of it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import click
+
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.address_option import address
+from sandbox_sim.cli.await_outcome import callback_of, messages_of
+from sandbox_sim.cli.client import Answer, Failure
+from sandbox_sim.cli.matching import Pairs, pairs, value_of
+from sandbox_sim.cli.record_views import MESSAGES, last_verdict
+from sandbox_sim.cli.sample_requests import SAMPLES, Sample, body_of
+from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
+
+# 202 in general, 000 for a card, 370 for SMS; whatever else says no.
+_ACCEPTED: Final = frozenset({"202", "000", "370"})
+# The headers of an answer that are worth a word.
+_TOLD: Final = ("X-Sandbox-Rule", "Retry-After")
+
+
+class _Exchange(NamedTuple):
+    """The request, its answer, and with whose credentials it was sent."""
+
+    sample: Sample
+    body: Mapping[str, Any]
+    answer: Answer
+    credentials: tuple[str, str]
+
+    @property
+    def says(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.answer.text)
+        return document
+
+    @property
+    def accepted(self) -> bool:
+        return self.answer.status < 300 and self.says["response_code"] in _ACCEPTED
+
+
+class _Aftermath(NamedTuple):
+    """What became of it, as far as it was waited for; `problem` is what kept it from being seen."""
+
+    callback: Mapping[str, Any] | None = None
+    messages: Any = None
+    status: Mapping[str, Any] | None = None
+    problem: str | None = None
+
+
+@click.command()
+@click.argument("operation", type=click.Choice(list(SAMPLES)))
+@click.option(
+    "--set",
+    "fields",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    callback=pairs,
+    help="Put a field into the request; may be repeated. A text stays text, a number is JSON.",
+)
+@click.option(
+    "--fail",
+    is_flag=True,
+    help="With the value that fails: a last digit 9, or a card that is no test card.",
+)
+@click.option(
+    "--callback-url",
+    callback=address,
+    help="By default the built-in inbox, …/_sandbox/inbox/trigger.",
+)
+@click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
+@click.option(
+    "--client-key",
+    default=SANDBOX_CLIENT.client_key,
+    show_default=True,
+    envvar="SANDBOX_SIM_CLIENT_KEY",
+    show_envvar=True,
+)
+@click.option(
+    "--secret-key",
+    default=SANDBOX_CLIENT.secret_key,
+    show_default=True,
+    envvar="SANDBOX_SIM_SECRET_KEY",
+    show_envvar=True,
+)
+@click.option("--wait/--no-wait", default=True, help="See what becomes of it; the default.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, 600),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait at most.",
+)
+@asks
+def trigger(
+    session: Session,
+    /,
+    *,
+    operation: str,
+    fields: Pairs,
+    fail: bool,
+    callback_url: str | None,
+    service_id: int,
+    client_key: str,
+    secret_key: str,
+    wait: bool,
+    timeout: float,
+) -> None:
+    """Send a well-formed request and show what becomes of it.
+
+    Exit code 0 if the gateway accepted it, whatever became of it then, and 1 if it did not.
+
+    In --set a value is JSON where it is null, true, false, or in quotes, brackets or braces, and a
+    number unless the field is a text in the request, as transaction_id is. Of those that --fail
+    sends, SMS are accepted and refunded, a card gets code 019 and all others 015.
+    """
+    sample = SAMPLES[operation]
+    inbox = f"{session.gateway.address}/_sandbox/inbox/trigger"
+    body = body_of(sample, service_id, callback_url or inbox, fail=fail)
+    for name, text in fields:
+        body[name] = value_of(text, number=not isinstance(body.get(name), str))
+    if not session.as_json:
+        _show_request(session, sample, body)
+    credentials = (client_key, secret_key)
+    answer = session.gateway.call(sample.path, body, credentials)
+    exchange = _Exchange(sample, body, answer, credentials)
+    if not session.as_json:
+        _show_answer(exchange)
+    aftermath = _aftermath(session, exchange, timeout) if wait else _Aftermath()
+    _conclude(session, exchange, aftermath)
+
+
+def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Aftermath:
+    """What there is to see; that it cannot be seen is no failure of the request."""
+    sample, body = exchange.sample, exchange.body
+    callback = None
+    try:
+        if not sample.is_payment:
+            if not exchange.accepted:
+                return _Aftermath()
+            sent = exchange.says["response_data"]
+            messages = messages_of(session.gateway, body["service_id"], sent, timeout_s)
+            late = any(each["status"] == "ACKNOWLEDGED" for each in messages)
+            problem = _stays_out(session, "message sent", timeout_s) if late else None
+            return _Aftermath(messages=messages, problem=problem)
+        if not exchange.accepted:
+            return _Aftermath(status=_status(session, exchange))
+        callback = callback_of(
+            session.gateway, body["service_id"], body["transaction_id"], timeout_s
+        )
+        problem = None if callback else _stays_out(session, "callback", timeout_s)
+        return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+    except Failure as failure:
+        problem = f"what became of it cannot be seen: {failure.message}"
+        return _Aftermath(callback, problem=problem)
+
+
+def _stays_out(session: Session, what: str, timeout_s: float) -> str:
+    """That something did not come in time, and what to do where gateway time stands still."""
+    text = f"no {what} within {timeout_s:g} s"
+    if not json.loads(session.gateway.control("GET", "clock").text)["frozen"]:
+        return text
+    return f"{text}: the clock is frozen; move it on, as by `sandbox-sim clock advance 5`"
+
+
+def _status(session: Session, exchange: _Exchange) -> Mapping[str, Any] | None:
+    """The status record, as a client of the gateway sees it; None where there is none."""
+    asked = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
+    answer = session.gateway.call("/get_transaction_status", asked, exchange.credentials)
+    record: Mapping[str, Any] | None = json.loads(answer.text).get("response_data")
+    return record
+
+
+def _conclude(session: Session, exchange: _Exchange, aftermath: _Aftermath) -> None:
+    """Tell the rest; `Failure` if the gateway did not accept the request."""
+    if session.as_json:
+        click.echo(json.dumps(_document(session, exchange, aftermath)))
+    else:
+        for line in _lines(aftermath):
+            click.echo(line)
+    if aftermath.problem:
+        click.echo(aftermath.problem, err=True)
+    if not exchange.accepted:
+        says = exchange.says
+        raise Failure(f"rejected: {says['response_code']} {says['response_message']}")
+
+
+def _show_request(session: Session, sample: Sample, body: Mapping[str, Any]) -> None:
+    click.echo(click.style(f"POST {session.gateway.address}{sample.path}", bold=True))
+    for line in tables.outline(body, "  "):
+        click.echo(line)
+
+
+def _show_answer(exchange: _Exchange) -> None:
+    answer = exchange.answer
+    told = (
+        f"{name}: {answer.headers[name.lower()]}"
+        for name in _TOLD
+        if name.lower() in answer.headers
+    )
+    head = ", ".join((f"HTTP {answer.status}", *told))
+    click.echo(click.style(head, fg="green" if exchange.accepted else "red", bold=True))
+    for line in tables.outline(exchange.says, "  "):
+        click.echo(line)
+
+
+def _lines(aftermath: _Aftermath) -> Iterator[str]:
+    callback, status = aftermath.callback, aftermath.status
+    if callback is not None:
+        outcome = tables.shown(last_verdict(callback) or callback["state"])
+        yield click.style(f"callback to {tables.printable(callback['url'])}: {outcome}", bold=True)
+        yield from tables.outline(callback["body"], "  ")
+    if aftermath.messages:
+        yield from MESSAGES.lines(aftermath.messages)
+    if status is not None:
+        words = f"final status {status['status']}: {status['status_desc']}"
+        yield click.style(words, bold=True)
+
+
+def _document(session: Session, exchange: _Exchange, aftermath: _Aftermath) -> dict[str, Any]:
+    """All of it; what was not waited for, or did not come, is null."""
+    answer = exchange.answer
+    return {
+        "accepted": exchange.accepted,
+        "request": {
+            "url": session.gateway.address + exchange.sample.path,
+            "body": exchange.body,
+        },
+        "answer": {
+            "http_status": answer.status,
+            "rule": answer.headers.get("x-sandbox-rule"),
+            "request_id": answer.headers.get("x-sandbox-request-id"),
+            "body": exchange.says,
+        },
+        "callback": aftermath.callback,
+        "messages": aftermath.messages,
+        "status": aftermath.status,
+    }

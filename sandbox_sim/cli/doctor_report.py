@@ -1,0 +1,149 @@
+"""The findings of `sandbox-sim doctor` as lines for people and as a document for machines."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from sandbox_sim.cli.tables import printable
+from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.receiver_checks import Exchange, Finding
+from sandbox_sim.domain.callbacks.receiver_verdicts import Opinion, Verdict
+from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.callbacks.doctor import Receiver
+
+_COLOURS: Final = {
+    Verdict.OK: "green",
+    Verdict.WARNING: "yellow",
+    Verdict.WRONG: "red",
+    Verdict.SKIPPED: "bright_black",
+}
+# So much of what a receiver answered is shown to a person.
+_SHOWN_CHARACTERS: Final = 200
+
+
+def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
+    """The checks that came to this at least once, in order."""
+    found = (_title(f.check) for f in findings if f.opinion.verdict is verdict)
+    return list(dict.fromkeys(found))
+
+
+def introduction(receiver: Receiver, owner: str | None) -> str:
+    """Who is examined, and how."""
+    profiles = ", ".join(receiver.profiles)
+    match owner:
+        case None:
+            signed = "not signed (setting sign_callbacks)"
+        case "--secret-key":
+            signed = "signed with the key given"
+        case _:
+            signed = f"signed with the secret key of {owner}"
+    seconds = f"{receiver.timeout.total_seconds():g} s to answer"
+    return f"{printable(redact_text(receiver.url))}: {profiles}; {signed}; {seconds}\n"
+
+
+def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
+    """The findings of one check: a line for each opinion, and what to do about it.
+
+    profiles: all that are examined, so that what holds for each of them is said once.
+    """
+    by_opinion: dict[Opinion, list[Finding]] = {}
+    for finding in of_check:
+        by_opinion.setdefault(finding.opinion, []).append(finding)
+    for opinion, alike in by_opinion.items():
+        verdict = click.style(f"{opinion.verdict:<8}", fg=_COLOURS[opinion.verdict])
+        aside = ", ".join(filter(None, (_whose(alike, profiles), _took(alike))))
+        says = _shortened(opinion.says) + (f" ({aside})" if aside else "")
+        yield f"{verdict} {_title(alike[0].check):<16} {says}"
+        if opinion.verdict in {Verdict.WARNING, Verdict.WRONG}:
+            yield from (f"{'':10}{line}" for line in _details(alike[0]))
+
+
+def _whose(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
+    """The profiles that an opinion is about."""
+    named = [finding.profile for finding in alike if finding.profile is not None]
+    if not named or len(profiles) == 1:
+        return ""
+    return "every profile" if len(named) == len(profiles) else ", ".join(named)
+
+
+def _took(alike: Sequence[Finding]) -> str:
+    """How long the answers took."""
+    durations = [f.exchange.answer.duration_ms for f in alike if f.exchange is not None]
+    if not durations:
+        return ""
+    least, most = min(durations), max(durations)
+    return f"{most} ms" if least == most else f"{least} to {most} ms"
+
+
+def _details(finding: Finding) -> Iterator[str]:
+    """What was sent, what came, and what to do."""
+    if finding.exchange is not None:
+        callback, answer = finding.exchange
+        yield f"sent: {finding.sends}, {callback.transaction_id}, as {callback.profile}"
+        if answer.body.strip():
+            yield f"came: {_shortened(answer.body)}"
+    yield f"do:   {finding.opinion.remedy}"
+
+
+def _title(check: str) -> str:
+    return check.replace("_", " ")
+
+
+def _shortened(text: str) -> str:
+    """The beginning of what a receiver said, in one line."""
+    line = " ".join(text.split())
+    if len(line) > _SHOWN_CHARACTERS:
+        line = f"{line[:_SHOWN_CHARACTERS]}…"
+    return printable(line)
+
+
+def document(
+    receiver: Receiver, owner: str | None, findings: Sequence[Finding]
+) -> dict[str, object]:
+    """The whole report as JSON. `signed_with`: a client key, --secret-key, or null for unsigned."""
+    verdicts = [finding.opinion.verdict for finding in findings]
+    return {
+        "url": redact_text(receiver.url),
+        "profiles": list(receiver.profiles),
+        "signed_with": owner,
+        "timeout_s": receiver.timeout.total_seconds(),
+        "healthy": Verdict.WRONG not in verdicts,
+        "counts": {verdict.value: verdicts.count(verdict) for verdict in Verdict},
+        "checks": [_row(finding) for finding in findings],
+    }
+
+
+def _row(finding: Finding) -> dict[str, object]:
+    """One finding; `sent` and `came` are null where nothing was sent for it."""
+    verdict, says, remedy = finding.opinion
+    row: dict[str, object] = {
+        "check": finding.check,
+        "profile": finding.profile,
+        "verdict": verdict,
+        "says": says,
+        "remedy": remedy or None,
+        "sent": None,
+        "came": None,
+    }
+    if finding.exchange is not None:
+        row |= _exchange(finding.sends, finding.exchange)
+    return row
+
+
+def _exchange(sends: str, exchange: Exchange) -> dict[str, object]:
+    callback, answer = exchange
+    return {
+        "sent": {
+            "what": sends,
+            "transaction_id": callback.transaction_id,
+            "headers": callback.headers,
+            "body": callback.body,
+        },
+        "came": {
+            "status_code": answer.status_code,
+            "body": answer.body,
+            "duration_ms": answer.duration_ms,
+            "problem": answer.problem,
+        },
+    }

@@ -1,0 +1,165 @@
+"""The commands that every kind of record has alike: `list`, `show`, `find` and `wait`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.client import PATIENCE_S
+from sandbox_sim.cli.matching import Pairs, filtered, given, matched, matching, where_option
+from sandbox_sim.cli.record_views import Kind
+from sandbox_sim.cli.session import Session, asks
+
+C = TypeVar("C", bound=Callable[..., Any])
+Query = Sequence[tuple[str, object]]
+
+# The bounds are those of the control API.
+LIMIT_OF_LISTS: Final = 100
+_SEARCH: Final = click.IntRange(1, 1000)
+
+
+def page_options(command: C) -> C:
+    """`--limit` and `--after`, as parameters `limit` and `after`."""
+    after = click.option(
+        "--after", metavar="ID", help="Go on after this one, the last of the page before."
+    )
+    limit = click.option(
+        "--limit",
+        type=click.IntRange(1, LIMIT_OF_LISTS),
+        default=20,
+        show_default=True,
+        help="How many at most.",
+    )
+    return limit(after(command))
+
+
+def wait_options(command: C) -> C:
+    """`--count` and `--timeout`, as parameters `count` and `timeout`."""
+    timeout = click.option(
+        "--timeout",
+        type=click.FloatRange(0, 600),
+        default=5,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to wait; exit code 1 if they stay out.",
+    )
+    count = click.option(
+        "--count", type=_SEARCH, default=1, show_default=True, help="How many to wait for."
+    )
+    return count(timeout(command))
+
+
+def page_query(limit: int, after: str | None, *filters: tuple[str, object]) -> Query:
+    """The query of a list."""
+    start = [] if after is None else [("after", after)]
+    return [*filters, ("limit", limit), *start]
+
+
+def service_query(service_id: int | None) -> Query:
+    """The filter of a list, or of what is taken out, for one service or for all."""
+    return [] if service_id is None else [("service_id", service_id)]
+
+
+def more(document: Mapping[str, Any]) -> Iterator[str]:
+    """The line below a page that is not the last."""
+    if document["next"] is not None:
+        yield f"more: --after {document['next']}"
+
+
+def add_list(group: click.Group, kind: Kind) -> None:
+    """`list`: a page of the newest."""
+
+    @group.command("list", help=f"List {kind.words}, newest first, a line each.")
+    @filtered(kind.filters)
+    @where_option
+    @page_options
+    @asks
+    def _list(
+        session: Session, /, limit: int, after: str | None, where: Pairs, **filters: str | None
+    ) -> None:
+        query = page_query(limit, after, *given(filters), *where)
+        answer = session.gateway.control("GET", kind.plural, query=query)
+        session.tell(answer, lambda document: _page(kind, document))
+
+
+def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
+    yield from kind.lines(document[kind.plural])
+    yield from more(document)
+    if document.get("dropped"):
+        yield f"{document['dropped']} older ones made room for these"
+
+
+def add_show(group: click.Group, kind: Kind, metavar: str) -> None:
+    """`show`: one of them, with all there is to say of it."""
+
+    @group.command("show", help=f"Show one of the {kind.words} whole.")
+    @click.argument("name", metavar=metavar)
+    @asks
+    def _show(session: Session, name: str) -> None:
+        session.tell(session.gateway.control("GET", kind.plural, name), tables.outline)
+
+
+def add_find(group: click.Group, kind: Kind) -> None:
+    """`find`: those that match, nested fields too."""
+
+    @group.command("find", help=f"Find {kind.words} by any field, nested ones too.")
+    @filtered(kind.filters)
+    @matching
+    @click.option(
+        "--limit",
+        "--count",
+        "limit",
+        type=_SEARCH,
+        default=100,
+        show_default=True,
+        help="How many at most.",
+    )
+    @asks
+    def _find(
+        session: Session,
+        /,
+        match: Pairs,
+        exactly: Mapping[str, object],
+        limit: int,
+        **filters: str | None,
+    ) -> None:
+        body = {"match": matched(filters, match, exactly), "limit": limit}
+        answer = session.gateway.control("POST", kind.plural, "find", body=body)
+        session.tell(answer, lambda document: _found(kind, document))
+
+
+def _found(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
+    yield from kind.lines(document[kind.plural])
+    if document["next"] is not None:
+        yield "more may match: --limit"
+
+
+def add_wait(group: click.Group, kind: Kind) -> None:
+    """`wait`: until so many match."""
+
+    @group.command("wait", help=f"Wait until {kind.words} match, and show them.")
+    @filtered(kind.filters)
+    @matching
+    @wait_options
+    @asks
+    def _wait(
+        session: Session,
+        /,
+        match: Pairs,
+        exactly: Mapping[str, object],
+        count: int,
+        timeout: float,
+        **filters: str | None,
+    ) -> None:
+        body = wait_body(matched(filters, match, exactly), count, timeout)
+        patience_s = timeout + PATIENCE_S
+        answer = session.gateway.control(
+            "POST", kind.plural, "wait", body=body, patience_s=patience_s
+        )
+        session.tell(answer, lambda document: kind.lines(document[kind.plural]))
+
+
+def wait_body(match: Mapping[str, object], count: int, timeout: float) -> dict[str, object]:
+    """What `wait` takes."""
+    return {"match": match, "count": count, "timeout_s": timeout}

@@ -1,0 +1,84 @@
+"""`sandbox-sim serve`: the process around the gateway."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import click
+
+from sandbox_sim import logs
+from sandbox_sim.cli.commands.configuration import load_or_exit
+from sandbox_sim.cli.lazy_commands import INTERRUPTED
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
+from sandbox_sim.domain.hosts import reached
+from sandbox_sim.gateway.ports import StoreError
+
+log = logging.getLogger("sandbox_sim.serve")
+
+
+def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
+    """Serve until a signal; returns the exit code."""
+    settings = load_or_exit(config_file, flags).settings
+    logs.configure(settings.log_level, settings.log_format)
+    _warn(settings)
+    if settings.workers == 1:
+        from sandbox_sim.cli.serve.process import alone as serve  # noqa: PLC0415
+    else:
+        from sandbox_sim.cli.serve.workers import supervise as serve  # noqa: PLC0415
+    try:
+        return asyncio.run(serve(settings, partial(_announce, settings, as_json=as_json)))
+    except StoreError as error:
+        click.echo(f"the store cannot be opened: {error}", err=True)
+        return 1
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        click.echo(f"cannot listen on {where}: {error.strerror or error}", err=True)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
+    """Tell on stdout where we are; whether anybody reads it does not matter to those we serve."""
+    try:
+        _tell(settings, port, as_json=as_json)
+    except OSError as error:
+        log.warning("stdout cannot be written to: %s", error.strerror)
+        sys.stdout = None  # or Python would try to write the rest at the end
+
+
+def _tell(settings: Settings, port: int, *, as_json: bool) -> None:
+    """The ready line, and for a person what to do next."""
+    host = reached(settings.host, port)
+    url = f"http://{host}"
+    if as_json:
+        click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid()}))
+    else:
+        first = settings.credentials[0].client()
+        click.echo(f"sandbox-sim ready at {url}")
+        if host.name != settings.host:
+            click.echo(f"  from other machines: any address of this one, port {port}")
+        click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
+        if first == SANDBOX_CLIENT:
+            pair = f"{first.client_key}:{first.secret_key}"
+            click.echo(f"  credentials: {pair} (Basic), any service_id")
+        else:
+            keys = ", ".join(each.client_key for each in settings.credentials)
+            click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
+        click.echo(f"  state: {settings.shown_store}")
+
+
+def _warn(settings: Settings) -> None:
+    """Credentials belong on HTTPS only (auth.5, D2)."""
+    if not settings.loopback and not settings.tls_terminated:
+        click.echo(
+            f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "
+            "on HTTPS only (set tls_terminated when a proxy does it)",
+            err=True,
+        )

@@ -1,0 +1,227 @@
+"""`serve --workers N`: a parent that takes connections, and N processes that answer them.
+
+The parent hands each connection to the next worker in turn, over a channel of its own. So they get
+the same number of them, on Linux and on macOS, where sharing a listening socket or its port leaves
+some with most and others with none.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.cli.serve.signals import CODES, stopped_by
+from sandbox_sim.config import Settings
+
+# Connections that may wait until they are taken.
+_BACKLOG: Final = 1024
+# Seconds until what cannot be done now is tried again, and that all have when we stop.
+_PAUSE_S: Final = 1.0
+_BREATH_S: Final = 0.01
+_STOPPING_S: Final = 9.5
+_HAS_SAID_WHY: Final = 1
+# A worker looks for modules where we do, wherever it is started.
+_WORKER: Final = """\
+import gc, pickle, sys
+gc.disable()
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from sandbox_sim.cli.serve.process import work
+work()
+"""
+
+log = logging.getLogger("sandbox_sim.workers")
+
+
+class CannotStart(Exception):
+    """A worker ended before it was ready; it has said why on stderr, or we have in the log."""
+
+
+async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
+    """Serve with `settings.workers` processes until a signal, and return the exit code.
+
+    ready: called with the port when all of them are.
+    """
+    if not hasattr(socket, "send_fds"):
+        click.echo(
+            "workers: several processes can serve one port on Linux and macOS only", err=True
+        )
+        return 1
+    stop = stopped_by(CODES)
+    # asyncio knows best how to bind a host name to its addresses.
+    bound = await asyncio.get_running_loop().create_server(
+        asyncio.Protocol, settings.host, settings.port, start_serving=False
+    )
+    sockets = [socket.socket(fileno=os.dup(each.fileno())) for each in bound.sockets]
+    bound.close()
+    crew = _WorkerPool(settings)
+    starting = asyncio.create_task(crew.start())
+    stop.add_done_callback(lambda _: starting.cancel())
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+            crew.listen(sockets)
+            ready(sockets[0].getsockname()[1])
+        return await stop
+    except CannotStart:
+        return 1
+    finally:
+        await crew.stop(sockets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Worker:
+    """A process, and our end of the channel that its connections go over."""
+
+    process: Process
+    channel: socket.socket
+
+    def take(self, connection: socket.socket) -> bool:
+        """Whether it could be handed over: not where too many wait already, or it is dying."""
+        try:
+            socket.send_fds(self.channel, [b"."], [connection.fileno()])
+        except OSError:
+            return False
+        return True
+
+    def send(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+
+
+class _WorkerPool:
+    """The workers that there are; a task for each starts another when it dies."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._clock = SystemClock()
+        self._starting: set[_Worker] = set()
+        self._workers: deque[_Worker] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Start the first alone, so that what is wrong is said once, and then the others."""
+        await self._start_one()
+        await asyncio.gather(*(self._start_one() for _ in range(self._settings.workers - 1)))
+        for number, worker in enumerate(list(self._workers), 1):
+            self._tasks.add(asyncio.create_task(self._restart_on_exit(number, worker)))
+
+    def listen(self, sockets: list[socket.socket]) -> None:
+        """Take connections from now on."""
+        for each in sockets:
+            each.listen(_BACKLOG)
+            each.setblocking(False)
+            self._tasks.add(asyncio.create_task(self._hand_out(each)))
+
+    async def stop(self, sockets: list[socket.socket]) -> None:
+        """Take no more connections; tell all to stop, wait for it, and kill those that do not."""
+        for each in sockets:  # or one that has just come would be given to a task that is no more
+            asyncio.get_running_loop().remove_reader(each)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for each in sockets:
+            each.close()
+        workers = [*self._workers, *self._starting]
+        ends = [asyncio.create_task(worker.process.wait()) for worker in workers]
+        for worker in workers:
+            worker.send(signal.SIGTERM)
+        if ends:
+            await asyncio.wait(ends, timeout=_STOPPING_S)
+        for worker in workers:
+            if worker.process.returncode is None:
+                log.error("the worker with pid %d did not stop and is killed", worker.process.pid)
+                worker.send(signal.SIGKILL)
+                await worker.process.wait()
+            worker.channel.close()
+
+    async def _hand_out(self, listening: socket.socket) -> None:
+        """Each connection to the next one in turn."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except ConnectionError:
+                continue
+            except OSError as error:  # too many files are open
+                log.error("a connection cannot be taken: %s", error)  # noqa: TRY400
+                await self._clock.pause(_PAUSE_S)
+                continue
+            with connection:
+                while not self._handed_over(connection):
+                    await self._clock.pause(_BREATH_S)
+
+    def _handed_over(self, connection: socket.socket) -> bool:
+        for _ in range(len(self._workers)):
+            worker = self._workers[0]
+            self._workers.rotate(-1)
+            if worker.take(connection):
+                return True
+        return False
+
+    async def _start_one(self) -> _Worker:
+        """A worker that is ready for connections."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", _WORKER),
+                stdin=PIPE,
+                pass_fds=[theirs.fileno()],
+                process_group=0,  # Ctrl-C is for us; they hear of it from us
+            )
+            told = self._settings, theirs.fileno()
+        ours.setblocking(False)
+        worker = _Worker(process, ours)
+        self._starting.add(worker)
+        if process.stdin is not None:
+            with contextlib.suppress(ConnectionError):
+                process.stdin.write(pickle.dumps(sys.path) + pickle.dumps(told))
+                await process.stdin.drain()
+            process.stdin.close()
+        if not await asyncio.get_running_loop().sock_recv(ours, 1):
+            code = await process.wait()
+            if code != _HAS_SAID_WHY:
+                log.error(
+                    "a worker (pid %d) ended with code %d before it was ready", process.pid, code
+                )
+            self._starting.discard(worker)
+            ours.close()
+            raise CannotStart
+        self._starting.discard(worker)
+        self._workers.append(worker)
+        return worker
+
+    async def _restart_on_exit(self, number: int, worker: _Worker) -> None:
+        """Whenever this worker dies, start another in its place."""
+        while True:
+            process = worker.process
+            await process.wait()
+            self._workers.remove(worker)
+            worker.channel.close()
+            log.error(
+                "worker %d (pid %d) ended with code %s; it is started again",
+                *(number, process.pid, process.returncode),
+            )
+            worker = await self._start_again(number)
+
+    async def _start_again(self, number: int) -> _Worker:
+        while True:
+            try:
+                worker = await self._start_one()
+            except CannotStart:
+                log.error("worker %d cannot start, trying again in %g s", number, _PAUSE_S)  # noqa: TRY400
+                await self._clock.pause(_PAUSE_S)
+            else:
+                log.warning("worker %d is back with pid %d", number, worker.process.pid)
+                return worker

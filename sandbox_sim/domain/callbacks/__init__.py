@@ -1,0 +1,1 @@
+"""Callbacks: bodies, receivers, where they may go, and what a receiver does wrong."""

@@ -1,0 +1,342 @@
+"""Callbacks: their bodies in five profiles, the signature, the attempts and what became of each.
+
+Source: service.8, delivery.1, delivery.2, delivery.3, delivery.5, delivery.6, D27 to D31. A
+callback is made once, with the exact bytes that every attempt sends, so `trans_id` and the
+signature stay the same over retries.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.json_text import compact
+from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
+from sandbox_sim.domain.redaction import redact_json, redact_text
+from sandbox_sim.domain.timestamps import iso
+
+SIGNATURE_HEADER: Final = "X-Service-Signature"
+KEPT_BODY_BYTES: Final = 4096
+# How many finished callbacks of one service are kept to look at.
+KEPT_CALLBACKS: Final = 10_000
+
+
+class Profile(StrEnum):
+    """The bodies that clients in the field read (D27)."""
+
+    TRANS = "trans"
+    TRANS_BARE = "trans_bare"
+    FLAT = "flat"
+    EVENT = "event"
+    SUPERSET = "superset"
+
+
+class Delivery(StrEnum):
+    """Where a callback stands."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    DROPPED = "dropped"  # an override had it never sent
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often and how far apart a callback is tried (D30)."""
+
+    attempts: int = 3
+    interval: timedelta = timedelta(seconds=300)
+    timeout: timedelta = timedelta(seconds=30)
+
+
+class FailureKind(StrEnum):
+    """What kept a callback from being answered: where on the way to look for the cause."""
+
+    ADDRESS = "address"
+    SETTING = "setting"
+    HOST = "host"
+    CONNECTION = "connection"
+    TLS = "tls"
+    CERTIFICATE = "certificate"
+    TIMEOUT = "timeout"
+    EXCHANGE = "exchange"
+    RESOURCES = "resources"  # this machine lacks a descriptor, a port or memory for the call
+
+
+class Answer(NamedTuple):
+    """What a receiver said to one attempt; `problem` in words where it said nothing.
+
+    body: at most its first 4 KiB; duration_ms: of the whole attempt. One that a
+    setting kept from being sent is an attempt like one at a receiver that cannot be reached.
+    """
+
+    status_code: int | None
+    body: str
+    duration_ms: int
+    problem: str | None = None
+    failure_kind: FailureKind | None = None
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether the callback is done with (D30)."""
+        return self.status_code is not None and 200 <= self.status_code < 300
+
+
+class Attempt(NamedTuple):
+    """One try at delivering, as `GET callbacks/{id}` shows it; `sent_to` is where it went."""
+
+    number: int
+    at: datetime
+    status_code: int | None
+    duration_ms: int
+    response_body: str
+    verdict: str
+    sent_to: str
+    next_attempt_at: datetime | None
+
+
+class Callback(NamedTuple):
+    """One notification to one receiver; `signature` None where signing is off.
+
+    note: why it does not behave as it should, where somebody wanted that.
+    held: it waits for a later one of its service to overtake it.
+    target: the address to call, where `url` is masked; never shown (D38).
+    """
+
+    id: str
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: Profile
+    body: str
+    signature: str | None
+    created_at: datetime
+    state: Delivery = Delivery.PENDING
+    attempts: tuple[Attempt, ...] = ()
+    note: str | None = None
+    held: bool = False
+    target: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it goes."""
+        return self.target or self.url
+
+    def is_of(self, service_id: int | None) -> bool:
+        """Whether it is of this service; None stands for every service."""
+        return service_id in {None, self.service_id}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes out with the body: the signature, where there is one (D29)."""
+        return {SIGNATURE_HEADER: self.signature} if self.signature else {}
+
+    def again(self, url: str | None) -> "Callback":
+        """The callback, to be sent once more, to another address if one is given."""
+        again = self._replace(state=Delivery.PENDING, held=False)
+        return again if url is None else again.sent_to(url)
+
+    def sent_to(self, address: str) -> "Callback":
+        """The callback with this address, the secrets of it kept apart from `url`."""
+        url = redact_text(address)
+        return self._replace(url=url, target=None if url == address else address)
+
+    def tried(
+        self, answer: Answer, at: datetime, schedule: Schedule, sent_to: str | None = None
+    ) -> "Callback":
+        """The callback after one more attempt, done with when it was taken or the last one.
+
+        sent_to: where it went, if not to its own URL.
+        """
+        number = len(self.attempts) + 1
+        again = not answer.acknowledges and number < schedule.attempts
+        attempt = Attempt(
+            number=number,
+            at=at,
+            status_code=answer.status_code,
+            duration_ms=answer.duration_ms,
+            response_body=redact_text(answer.body),
+            verdict=redact_text(verdict(answer)),
+            sent_to=redact_text(sent_to or self.url),
+            next_attempt_at=at + schedule.interval if again else None,
+        )
+        undelivered = self.state if again else Delivery.FAILED
+        state = Delivery.DELIVERED if answer.acknowledges else undelivered
+        return self._replace(state=state, attempts=(*self.attempts, attempt))
+
+
+SHOWN_FIELDS: Final = (
+    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
+    *("signature", "state", "note", "created_at", "attempts"),
+)
+
+
+def shown(callback: Callback) -> dict[str, object]:
+    """A callback with its attempts, as the control API shows it."""
+    return {
+        "id": callback.id,
+        "service_id": callback.service_id,
+        "transaction_id": redact_text(callback.transaction_id),
+        "network_transaction_id": callback.network_transaction_id,
+        "url": callback.url,
+        "profile": callback.profile.value,
+        "body": json.loads(redact_json(callback.body)),
+        "signature": callback.signature,
+        "state": callback.state.value,
+        "note": callback.note,
+        "created_at": iso(callback.created_at),
+        "attempts": [
+            {
+                "number": attempt.number,
+                "at": iso(attempt.at),
+                "status_code": attempt.status_code,
+                "duration_ms": attempt.duration_ms,
+                "response_body": attempt.response_body,
+                "verdict": attempt.verdict,
+                "sent_to": attempt.sent_to,
+                "next_attempt_at": iso(attempt.next_attempt_at)
+                if attempt.next_attempt_at
+                else None,
+            }
+            for attempt in callback.attempts
+        ],
+    }
+
+
+def verdict(answer: Answer) -> str:
+    """What an attempt came to, in words."""
+    code = answer.status_code
+    if answer.failure_kind is FailureKind.SETTING:
+        return f"not sent: {answer.problem}"
+    if code is None:
+        return f"not acknowledged: {answer.problem}"
+    if answer.acknowledges:
+        return f"acknowledged with HTTP {code}"
+    if 300 <= code < 400:
+        return f"not acknowledged: HTTP {code} is a redirect, and redirects are not followed"
+    return f"not acknowledged: HTTP {code}, and only 2xx acknowledges"
+
+
+def choose_profile(url: str, table: Mapping[str, Profile], default: Profile) -> Profile:
+    """The profile of the first glob in `table` that fits the `callback_url`, else the default."""
+    return next((table[glob] for glob in table if fnmatchcase(url, glob)), default)
+
+
+def sign(body: bytes, secret_key: str) -> str:
+    """Hex HMAC with SHA-256 of the exact bytes, keyed with the client's secret key (D29)."""
+    return hmac.new(secret_key.encode(), body, hashlib.sha256).hexdigest()
+
+
+def plain(amount: Decimal) -> str:
+    """The shortest plain decimal: 10.50 gives 10.5, 1E+4 gives 10000 (D28)."""
+    text = format(amount, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def number(amount: Decimal) -> int | float:
+    """The same as a JSON number."""
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dict[str, object]:
+    """The body that docs/interface.md shows first."""
+    status, payment = transaction.status, transaction.payment
+    wording = WORDING[status]
+    return {
+        "trans_ref": payment.transaction_id,
+        "trans_id": transaction.network_transaction_id,
+        "trans_status": status.value if bare else f"{status.value}/{wording.callback}",
+        "message": wording.message,
+        "customer_number": msisdn.international(payment.party),
+        "nw": payment.nw,
+        "payment_mode": payment.payment_mode,
+        "amount": plain(payment.amount),
+    }
+
+
+def trans_bare(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """`trans` with the bare status code."""
+    return trans(transaction, at, bare=True)
+
+
+def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """The status record and the request in one."""
+    wording, payment = WORDING[transaction.status], transaction.payment
+    return {
+        "transaction_id": payment.transaction_id,
+        "status": transaction.status.value,
+        "status_desc": wording.description,
+        "network_transaction_id": transaction.network_transaction_id,
+        "message": wording.message,
+        "amount": number(payment.amount),
+        "currency_code": payment.currency_code,
+        "customer_number": msisdn.international(payment.party),
+        "reference": payment.reference,
+        "timestamp": iso(at),
+    }
+
+
+_EVENT_TYPES: Final[Mapping[Status, str]] = {
+    Status.SUCCESSFUL: "payment_success",
+    Status.FAILED: "payment_failure",
+    Status.PENDING: "payment_pending",
+    Status.CANCELLED: "payment_cancelled",
+}
+
+
+def event(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """The body that the storefront plugin receives."""
+    body = flat(transaction, at)
+    del body["message"]
+    return {
+        "event_type": _EVENT_TYPES[transaction.status],
+        "transaction_id": body.pop("transaction_id"),
+        "order_id": transaction.payment.reference,
+        **body,
+    }
+
+
+def superset(transaction: Transaction, at: datetime) -> dict[str, object]:
+    """`trans_bare` and `flat` in one; where both have a field, `trans_bare` speaks."""
+    return {**flat(transaction, at), **trans_bare(transaction, at)}
+
+
+BODIES: Final[Mapping[Profile, Callable[[Transaction, datetime], dict[str, object]]]] = {
+    Profile.TRANS: trans,
+    Profile.TRANS_BARE: trans_bare,
+    Profile.FLAT: flat,
+    Profile.EVENT: event,
+    Profile.SUPERSET: superset,
+}
+
+
+def compose(
+    transaction: Transaction,
+    profile: Profile,
+    secret_key: str | None,
+    callback_id: str,
+    at: datetime,
+) -> Callback:
+    """The callback that tells the status a transaction has; unsigned where there is no key."""
+    document = BODIES[profile](transaction, at)
+    body = compact(document)
+    return Callback(
+        id=callback_id,
+        service_id=transaction.service_id,
+        transaction_id=transaction.transaction_id,
+        network_transaction_id=transaction.network_transaction_id,
+        url=transaction.payment.callback_url,
+        target=transaction.callback_target,
+        profile=profile,
+        body=body,
+        signature=sign(body.encode(), secret_key) if secret_key is not None else None,
+        created_at=at,
+    )

@@ -1,0 +1,82 @@
+"""The built-in callback receiver: what lies in an inbox. Source: delivery.1."""
+
+import hmac
+import re
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.redaction import redact_json, redact_text
+from sandbox_sim.domain.timestamps import iso
+
+# How many deliveries one inbox keeps to look at, and how many bytes all inboxes keep together:
+# deliveries need no token, and there may be any number of inboxes.
+KEPT_INBOX_MESSAGES: Final = 1_000
+KEPT_INBOX_BYTES: Final = 24 * 1024 * 1024
+# What a delivery takes beside its texts.
+_OVERHEAD_BYTES: Final = 1024
+
+_SIGNATURE: Final = re.compile("[0-9a-fA-F]{64}")
+
+Signature = Literal["valid", "invalid", "missing"]
+
+
+class InboxMessage(NamedTuple):
+    """One delivery as it arrived; `body` as text, header names in lower case."""
+
+    id: str
+    at: datetime
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    signature: Signature
+
+
+def kept(message: InboxMessage) -> InboxMessage:
+    """The delivery as it may be kept and shown: its secrets are masked (D38)."""
+    headers = tuple((redact_text(name), _value(name, value)) for name, value in message.headers)
+    return message._replace(
+        method=redact_text(message.method), headers=headers, body=redact_json(message.body)
+    )
+
+
+def _value(name: str, value: str) -> str:
+    """A header's value; the password of a `callback_url` comes in Authorization."""
+    if name == "authorization" and value[:6].lower() == "basic ":
+        return "Basic ***"
+    # A signature is made of the body with a secret key, whatever digits it has.
+    return value if _SIGNATURE.fullmatch(value) else redact_text(value)
+
+
+SHOWN_FIELDS: Final = ("id", "at", "method", "headers", "body", "json", "signature")
+
+
+def shown(message: InboxMessage) -> dict[str, object]:
+    """A delivery as the control API shows it; `json` is its body where that is JSON."""
+    return {
+        "id": message.id,
+        "at": iso(message.at),
+        "method": message.method,
+        "headers": dict(message.headers),
+        "body": message.body,
+        "json": said(message.body, None),
+        "signature": message.signature,
+    }
+
+
+def size_of(message: InboxMessage) -> int:
+    """How many bytes of memory a delivery takes; a character takes up to four."""
+    headers = sum(sys.getsizeof(text) for header in message.headers for text in header)
+    return _OVERHEAD_BYTES + headers + sys.getsizeof(message.body)
+
+
+def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) -> Signature:
+    """Whether the signature is that of the exact bytes under one of the keys."""
+    if not given:
+        return "missing"
+    claimed = given.lower().encode("utf-8", "surrogateescape")
+    candidates = [hmac.compare_digest(sign(body, key).encode(), claimed) for key in secret_keys]
+    return "valid" if any(candidates) else "invalid"

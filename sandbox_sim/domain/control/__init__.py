@@ -1,0 +1,1 @@
+"""What steers the sandbox: overrides, faults, the journal, events, snapshots, the clock."""

@@ -1,0 +1,97 @@
+"""The journal: each request to the gateway, its answer, the rule that chose it, and why.
+
+An entry has no card number and no password: they are masked before it is kept (D38).
+"""
+
+import re
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.redaction import (
+    mask_long_numbers,
+    redact_body,
+    redact_document,
+    redact_json,
+    redact_text,
+)
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.vocabulary import PaymentOption
+
+# How many requests of one service are kept, and how much of each.
+KEPT_REQUESTS: Final = 10_000
+KEPT_REQUEST_BYTES: Final = 16_384
+# Stands for the service of requests that name none; the ids of services begin at 1.
+NO_SERVICE: Final = 0
+_CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
+_MAY_NAME_A_CARD: Final = re.compile(rb"CR[DM]|\\u")
+
+
+class Entry(NamedTuple):
+    """One request and its answer.
+
+    id: the `X-Sandbox-Request-Id` of the answer.
+    service_id, operation, transaction_id: as far as the body could be read.
+    request: the body as it came, but for secrets (see `redacted`), at most 16 KiB.
+    answer: the body of the answer.
+    duration_ms: from the request's head to its answer, in real time.
+    """
+
+    id: str
+    at: datetime
+    service_id: int | None
+    operation: str | None
+    transaction_id: str | None
+    method: str
+    path: str
+    request: bytes
+    http_status: int
+    code: str
+    rule: str
+    why: str
+    warnings: tuple[str, ...]
+    answer: bytes
+    duration_ms: float
+
+
+SHOWN_FIELDS: Final = Entry._fields
+
+
+def redacted(entry: Entry, raw: bytes) -> Entry:
+    """The entry as it may be kept and shown (D38); `why` and `warnings` are so already.
+
+    raw: the whole body of the request.
+    """
+    redact = _redact_card_request if _MAY_NAME_A_CARD.search(raw) else redact_document
+    return entry._replace(
+        transaction_id=entry.transaction_id and redact_text(entry.transaction_id),
+        method=redact_text(entry.method),
+        path=redact_text(entry.path),
+        request=redact_body(raw, KEPT_REQUEST_BYTES, redact),
+        answer=redact_json(entry.answer.decode("utf-8", "replace")).encode(),
+    )
+
+
+def _redact_card_request(document: Any) -> Any:
+    """Where a card pays or is paid, `customer_number` is its number, with a typing error too."""
+    found = redact_document(document)
+    if isinstance(document, dict) and document.get("payment_option") in _CARD_OPTIONS:
+        number = document.get("customer_number")
+        masked = mask_long_numbers(str(number))
+        if masked != str(number):
+            found["customer_number"] = masked
+    return found
+
+
+def shown(entry: Entry) -> dict[str, object]:
+    """An entry as the control API shows it; bodies that are JSON as what they say."""
+    request = entry.request.decode("utf-8", "replace")
+    answer = entry.answer.decode("utf-8", "replace")
+    return {
+        **entry._asdict(),
+        "at": iso(entry.at),
+        "request": said(request, request),
+        "warnings": list(entry.warnings),
+        "answer": said(answer, answer),
+        "duration_ms": round(entry.duration_ms, 3),
+    }

@@ -1,0 +1,1 @@
+"""Payments: the sandbox rules that decide them, and the life of a transaction."""

@@ -1,0 +1,37 @@
+"""The hosted card page of one payment. Source: endpoint.2, sandbox.6, D20.
+
+If no browser opens the page in time the payment completes by itself; once opened, the person
+decides: pay, fail or cancel.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sandbox_sim.domain.payments.transactions import Status
+
+# Where the pages are, below the address that we are served at.
+PAY_PAGES: Final = "/_sandbox/pay"
+
+
+class Choice(StrEnum):
+    """The three buttons."""
+
+    PAY = "pay"
+    FAIL = "fail"
+    CANCEL = "cancel"
+
+
+STATUS_OF: Final = MappingProxyType(
+    {Choice.PAY: Status.SUCCESSFUL, Choice.FAIL: Status.FAILED, Choice.CANCEL: Status.CANCELLED}
+)
+
+
+class CardPage(NamedTuple):
+    """The page of a transaction; `id` is the last part of `redirect_url`, unguessable."""
+
+    id: str
+    service_id: int
+    network_transaction_id: str
+    expires_at: datetime

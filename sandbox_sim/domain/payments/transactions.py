@@ -1,0 +1,216 @@
+"""Transactions and their life: 002 pending, then 000 successful, 001 failed or 003 cancelled.
+
+Source: states.transactions, sandbox.8, "limits", D15, D16, D18. A transaction that is decided
+stays so: moving it again raises `IllegalTransition` and changes nothing.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.domain.timestamps import iso
+
+if TYPE_CHECKING:
+    from sandbox_sim.domain.control.overrides import Override
+
+# "About 15 minutes", from initiation (D15).
+STATUS_RETENTION: Final = timedelta(minutes=15)
+
+
+class Status(StrEnum):
+    """Transaction status codes."""
+
+    SUCCESSFUL = "000"
+    FAILED = "001"
+    PENDING = "002"
+    CANCELLED = "003"
+
+
+class Wording(NamedTuple):
+    """The three names of one status."""
+
+    message: str  # of the status record (D8)
+    description: str  # `status_desc`
+    callback: str  # after the slash of `trans_status` (D28)
+
+
+WORDING: Final[Mapping[Status, Wording]] = MappingProxyType(
+    {
+        Status.SUCCESSFUL: Wording("SUCCESSFUL", "Transaction Successful", "SUCCESS"),
+        Status.FAILED: Wording("FAILED", "Transaction Failed", "FAILED"),
+        Status.PENDING: Wording("PENDING", "Transaction Pending", "PENDING"),
+        Status.CANCELLED: Wording("CANCELLED", "Transaction Cancelled", "CANCELLED"),
+    }
+)
+
+TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = MappingProxyType(
+    {
+        Status.PENDING: frozenset({Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED}),
+        Status.SUCCESSFUL: frozenset(),
+        Status.FAILED: frozenset(),
+        Status.CANCELLED: frozenset(),
+    }
+)
+
+
+class IllegalTransition(ValueError):
+    """The transaction cannot go from the status it has to the one asked for."""
+
+
+class Change(NamedTuple):
+    """One entry of a timeline."""
+
+    status: Status
+    at: datetime
+
+
+class Transaction(NamedTuple):
+    """A payment that was taken, from its 202 on.
+
+    payment: as it may be kept, so a card number in it is masked.
+    network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
+    decided_at: when it left 002; None before.
+    override: what a user has made of it, where there was an override for it.
+    by_hand: it does not end by itself, because a person is to decide it, or it was told not to.
+    callback_target, landing_target: the addresses as they came, where the payment has them masked;
+    never shown. The first is there until the callback takes it over.
+    """
+
+    payment: Payment
+    network_transaction_id: str
+    client_key: str
+    initiated_at: datetime
+    status: Status = Status.PENDING
+    decided_at: datetime | None = None
+    override: "Override | None" = None
+    by_hand: bool = False
+    callback_target: str | None = None
+    landing_target: str | None = None
+
+    @classmethod
+    def begun(
+        cls,
+        payment: Payment,
+        network_transaction_id: str,
+        client_key: str,
+        at: datetime,
+        override: "Override | None" = None,
+    ) -> "Transaction":
+        """The transaction of a payment as it was asked for: here its secrets are masked (D38)."""
+        kept = payment.kept()
+        return cls(
+            kept,
+            network_transaction_id,
+            client_key,
+            at,
+            override=override,
+            callback_target=_target(payment.callback_url, kept.callback_url),
+            landing_target=_target(payment.landing_page, kept.landing_page),
+        )
+
+    @property
+    def callback_address(self) -> str:
+        """Where its callback goes."""
+        return self.callback_target or self.payment.callback_url
+
+    @property
+    def landing_address(self) -> str:
+        """Where the browser goes after the card page."""
+        return self.landing_target or self.payment.landing_page
+
+    @property
+    def service_id(self) -> int:
+        """Whose it is."""
+        return self.payment.service_id
+
+    @property
+    def transaction_id(self) -> str:
+        """The client's own id of it."""
+        return self.payment.transaction_id
+
+    @property
+    def expires_at(self) -> datetime:
+        """From then on a status query does not find it."""
+        return self.initiated_at + STATUS_RETENTION
+
+    @property
+    def final_status(self) -> Status:
+        """What becomes of it by itself: 000, or what an override asked for."""
+        forced = None if self.override is None else self.override.status
+        return forced or Status.SUCCESSFUL
+
+    @property
+    def timeline(self) -> tuple[Change, ...]:
+        """Every status with the time it was reached, oldest first."""
+        initiated = Change(Status.PENDING, self.initiated_at)
+        if self.decided_at is None:
+            return (initiated,)
+        return initiated, Change(self.status, self.decided_at)
+
+    @property
+    def settles_by_itself(self) -> bool:
+        """Whether it is still to end by itself, with its callback, however late that comes."""
+        return self.status is Status.PENDING and not self.by_hand
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether it may be forgotten altogether."""
+        return self.expires_at <= now and not self.settles_by_itself
+
+    def moved(self, to: Status, at: datetime) -> "Transaction":
+        """The transaction in its next status, or `IllegalTransition`."""
+        if to not in TRANSITIONS[self.status]:
+            message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
+            raise IllegalTransition(message)
+        return self._replace(status=to, decided_at=at)
+
+
+def _target(address: str, kept: str) -> str | None:
+    return None if address == kept else address
+
+
+SHOWN_FIELDS: Final = (
+    *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
+    *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
+    *("status_desc", "timeline", "expires_at", "override"),
+)
+
+
+def shown(transaction: Transaction) -> dict[str, object]:
+    """A transaction as the control API shows it."""
+    payment = transaction.payment
+    return {
+        "network_transaction_id": transaction.network_transaction_id,
+        "service_id": payment.service_id,
+        "transaction_id": redact_text(payment.transaction_id),
+        "operation": payment.operation.value,
+        "amount": format(payment.amount, "f"),
+        "currency_code": payment.currency_code,
+        "nw": payment.nw,
+        "party": payment.party,
+        "payment_mode": payment.payment_mode,
+        "reference": payment.reference,
+        "callback_url": payment.callback_url,
+        "status": transaction.status.value,
+        "status_desc": WORDING[transaction.status].description,
+        "timeline": [
+            {"status": change.status.value, "at": iso(change.at)} for change in transaction.timeline
+        ],
+        "expires_at": iso(transaction.expires_at),
+        "override": None if transaction.override is None else transaction.override.shown(),
+    }
+
+
+def status_record(transaction: Transaction) -> dict[str, object]:
+    """`response_data` of `get_transaction_status`."""
+    wording = WORDING[transaction.status]
+    return {
+        "network_transaction_id": transaction.network_transaction_id,
+        "status_desc": wording.description,
+        "transaction_id": transaction.transaction_id,
+        "status": transaction.status.value,
+        "message": wording.message,
+    }

@@ -1,0 +1,1 @@
+"""SMS: encoding, pages, and the life of a message."""

@@ -1,0 +1,243 @@
+"""SMS: what sandbox answers to a send, and the life of each message.
+
+Source: endpoint.9 to endpoint.11, states.sms, sandbox.1, sandbox.10, "limits", D22 to D26. A
+message starts ACKNOWLEDGED and, 800 ms later, becomes SENT (last digit 0 to 8) or REFUNDED (last
+digit 9).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.payments.payment_rules import Outcome
+from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.domain.sms.sms_encoding import Size
+from sandbox_sim.domain.timestamps import iso
+
+MAX_RECIPIENTS: Final = 1000
+_RECIPIENT: Final = re.compile(r"\+?[0-9]{9,15}")
+
+
+class SmsStatus(StrEnum):
+    """SMS statuses; `code` is the one-letter form."""
+
+    ACKNOWLEDGED = "ACKNOWLEDGED"
+    QUEUED = "QUEUED"
+    SENT = "SENT"
+    FAILED = "FAILED"
+    REFUNDED = "REFUNDED"
+
+    @property
+    def code(self) -> str:
+        """A, Q, S, F or R."""
+        return self.value[0]
+
+
+STATUS_NAMES: Final[Mapping[str, SmsStatus]] = MappingProxyType(
+    {name: status for status in SmsStatus for name in (status.value, status.code)}
+)
+
+TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = MappingProxyType(
+    {
+        SmsStatus.ACKNOWLEDGED: frozenset({SmsStatus.SENT, SmsStatus.REFUNDED}),
+        SmsStatus.QUEUED: frozenset({SmsStatus.SENT, SmsStatus.FAILED}),
+        SmsStatus.SENT: frozenset(),
+        SmsStatus.FAILED: frozenset(),
+        SmsStatus.REFUNDED: frozenset(),
+    }
+)
+
+
+class IllegalSmsTransition(ValueError):
+    """The message cannot go from the status it has to the one asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmsRequest:
+    """A send to one or many. `recipients` is as it came: its shape is a rule of its own (389)."""
+
+    service_id: int
+    recipients: object
+    msg_body: str
+    sender_id: str
+    bulk: bool
+
+    def kept(self) -> "SmsRequest":
+        """The send as it may be kept and shown (D38), once it has been measured."""
+        return replace(
+            self, msg_body=redact_text(self.msg_body), sender_id=redact_text(self.sender_id)
+        )
+
+
+class Message(NamedTuple):
+    """One SMS to one recipient; `customer_number` in international form."""
+
+    processing_id: str
+    batch_id: str | None
+    service_id: int
+    customer_number: str
+    message: str
+    sender_id: str
+    encoding: str
+    char_count: int
+    page_count: int
+    status: SmsStatus
+    created_at: datetime
+    sent_at: datetime | None = None
+    provider_code: str | None = None
+    error_message: str | None = None
+
+    @property
+    def units_charged(self) -> int:
+        """A unit a page."""
+        return self.page_count
+
+    def moved(self, to: SmsStatus, at: datetime) -> "Message":
+        """The message in its next status, or `IllegalSmsTransition`."""
+        if to not in TRANSITIONS[self.status]:
+            message = f"message {self.processing_id} is {self.status} and cannot become {to}"
+            raise IllegalSmsTransition(message)
+        return self._replace(status=to, sent_at=at if to is SmsStatus.SENT else None)
+
+    def settled(self, at: datetime) -> "Message":
+        """What becomes of it in sandbox when its 800 ms are over (D25)."""
+        declined = msisdn.is_declined(self.customer_number)
+        return self.moved(SmsStatus.REFUNDED if declined else SmsStatus.SENT, at)
+
+
+def acknowledged(
+    request: SmsRequest,
+    customer_number: str,
+    size: Size,
+    at: datetime,
+    *,
+    processing_id: str,
+    batch_id: str | None,
+) -> Message:
+    """The message to one recipient of a request, as it was taken."""
+    return Message(
+        processing_id=processing_id,
+        batch_id=batch_id,
+        service_id=request.service_id,
+        customer_number=customer_number,
+        message=request.msg_body,
+        sender_id=request.sender_id,
+        encoding=size.encoding,
+        char_count=size.char_count,
+        page_count=size.page_count,
+        status=SmsStatus.ACKNOWLEDGED,
+        created_at=at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryQuery:
+    """Which messages of a service, newest first; dates are UTC days, both included (D26)."""
+
+    service_id: int
+    page: int = 1
+    limit: int = 20
+    status: SmsStatus | None = None
+    batch_id: str | None = None
+    start_date: date | None = None
+    end_date: date | None = None
+
+    @property
+    def first(self) -> int:
+        """How many newer messages come before the page."""
+        return (self.page - 1) * self.limit
+
+    @property
+    def filtered(self) -> bool:
+        """Whether any filter is set."""
+        filters = (self.status, self.batch_id, self.start_date, self.end_date)
+        return any(value is not None for value in filters)
+
+    def admits(self, message: Message) -> bool:
+        """Whether the filters let the message through."""
+        day = message.created_at.date()
+        return (
+            self.status in {None, message.status}
+            and self.batch_id in {None, message.batch_id}
+            and (self.start_date is None or day >= self.start_date)
+            and (self.end_date is None or day <= self.end_date)
+        )
+
+
+def decide(
+    request: SmsRequest, allowlist: Allowlist, approved_senders: frozenset[str]
+) -> Outcome | list[str]:
+    """The rejection, in the order of D24, or the recipients in international form.
+
+    approved_senders: empty means that every sender is approved.
+    """
+    if not request.sender_id.strip():
+        return Outcome("216", "D24", "sender_id is missing or blank")
+    if approved_senders and request.sender_id not in approved_senders:
+        why = f"sender_id {request.sender_id} is not one of the setting approved_senders"
+        return Outcome("216", "D24", why, message="SMS sender ID is not approved")
+    recipients = _recipients(request)
+    if isinstance(recipients, Outcome):
+        return recipients
+    stranger = next((n for n in recipients if not allowlist.admits(n, either_form=True)), None)
+    if stranger is not None:
+        why = f"{stranger} is not allowlisted; sandbox takes {', '.join(allowlist.prefixes)}…"
+        return Outcome("S002", "sandbox.1", why + " in local form or in 233 form")
+    if not request.msg_body.strip():
+        return Outcome("371", "D24", "msg_body is empty or blank")
+    return [msisdn.international(number) for number in recipients]
+
+
+def _recipients(request: SmsRequest) -> list[str] | Outcome:
+    """The recipients as a list of strings, or codes 389 and 390."""
+    found = request.recipients
+    if not isinstance(found, list) or not found:
+        return Outcome("389", "D24", "recipients must be an array with at least one number")
+    if request.bulk:
+        for index, number in enumerate(found):
+            if not isinstance(number, str) or not _RECIPIENT.fullmatch(number):
+                why = f"recipients[{index}] must be a string of 9 to 15 digits"
+                return Outcome("389", "D24", why)
+        if len(found) > MAX_RECIPIENTS:
+            return Outcome("390", "endpoint.10", f"{len(found)} recipients, {MAX_RECIPIENTS} fit")
+    return found
+
+
+SHOWN_FIELDS: Final = (
+    *("service_id", "processing_id", "batch_id", "customer_number", "message", "sender_id"),
+    *("char_count", "page_count", "units_charged", "status", "status_code", "provider_code"),
+    *("error_message", "source", "source_code", "created_at", "sent_at"),
+)
+
+
+def shown(message: Message) -> dict[str, object]:
+    """A message as the control API shows it: as the handset sees it, and whose it is."""
+    return {"service_id": message.service_id, **history_item(message)}
+
+
+def history_item(message: Message) -> dict[str, object]:
+    """One element of `response_data` of `sms/history`."""
+    return {
+        "processing_id": message.processing_id,
+        "batch_id": message.batch_id,
+        "customer_number": message.customer_number,
+        "message": message.message,
+        "sender_id": message.sender_id,
+        "char_count": message.char_count,
+        "page_count": message.page_count,
+        "units_charged": message.units_charged,
+        "status": message.status.value,
+        "status_code": message.status.code,
+        "provider_code": message.provider_code,
+        "error_message": message.error_message,
+        "source": "CLIENT",
+        "source_code": "C",
+        "created_at": iso(message.created_at),
+        "sent_at": iso(message.sent_at) if message.sent_at else None,
+    }

@@ -1,0 +1,1 @@
+"""Sending callbacks, and examining receivers."""

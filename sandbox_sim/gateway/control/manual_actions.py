@@ -1,0 +1,75 @@
+"""What a person, or a test, may do by hand: decide, send once more, begin anew."""
+
+from typing import NamedTuple
+
+from sandbox_sim.domain.callbacks.callbacks import Callback
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.payments.settlement import Settlement
+from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
+
+
+class Settled(NamedTuple):
+    """The transaction as it is now, and whether it was still pending."""
+
+    transaction: Transaction
+    was_pending: bool
+
+
+class ManualActions:
+    """What names a record answers None where there is none."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        journal: Journal,
+        settlement: Settlement,
+        deliveries: CallbackDispatcher,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._clock = clock
+        self._settlement = settlement
+        self._deliveries = deliveries
+
+    async def settle(self, service_id: int, transaction_id: str, to: Status) -> Settled | None:
+        """Decide a pending transaction; its callback, asked for by this, says what came (D31)."""
+
+        async def work(unit: Unit) -> Settled | None:
+            transaction = await unit.transaction(service_id, transaction_id)
+            if transaction is None or transaction.status is not Status.PENDING:
+                return None if transaction is None else Settled(transaction, was_pending=False)
+            now = self._clock.now()
+            decided = await self._settlement.conclude(unit, transaction, to, now)
+            return Settled(decided, was_pending=True)
+
+        return await self._store.run(work)
+
+    async def reset(self, service_id: int | None) -> None:
+        """Forget all of a service, or of all; whatever is on its way leaves no trace."""
+        await self._journal.save()
+        await self._deliveries.abandon(service_id)
+
+        async def work(unit: Unit) -> None:
+            await unit.reset(service_id)
+            await unit.announce(Topic.RULES)
+
+        await self._store.run(work)
+
+    async def resend(self, callback_id: str, url: str | None) -> Callback | None:
+        """One more attempt at a callback, due now, whatever came of those before."""
+
+        async def work(unit: Unit) -> Callback | None:
+            callback = await unit.callback(None, callback_id)
+            if callback is None:
+                return None
+            again = callback.again(url)
+            await unit.save_callback(again)
+            now = self._clock.now()
+            await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))
+            return again
+
+        return await self._store.run(work)

@@ -1,0 +1,200 @@
+"""Finding, counting and waiting for what the gateway has done. Source: docs/control-api.md.
+
+Records are searched by the fields that they are shown with, newest first. A search for one service
+looks at nothing of another.
+"""
+
+import asyncio
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.domain.callbacks import callbacks, inbox
+from sandbox_sim.domain.control import journal
+from sandbox_sim.domain.control.events import EventType
+from sandbox_sim.domain.control.listing import Listing, accepts
+from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.redaction import redact_document, redact_text
+from sandbox_sim.domain.sms import sms_messages
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.control.searches import (
+    AT_ONCE,
+    Kind,
+    Search,
+    ShownOnce,
+    next_size,
+    telling,
+)
+from sandbox_sim.gateway.control.wait_for_records import Awaited, Came, Shown, Subject, Waiters
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+
+# No service has a larger number, and no database takes one.
+_LARGEST_SERVICE_ID: Final = 2**63 - 1
+
+
+TRANSACTIONS: Final = Kind(
+    EventType.TRANSACTION,
+    lambda unit, listing: unit.list_transactions(listing),
+    transactions.shown,
+    "network_transaction_id",
+    transactions.SHOWN_FIELDS,
+    plain=("network_transaction_id", "transaction_id", "service_id"),
+)
+CALLBACKS: Final = Kind(
+    EventType.CALLBACK,
+    lambda unit, listing: unit.list_callbacks(listing),
+    callbacks.shown,
+    "id",
+    callbacks.SHOWN_FIELDS,
+    plain=("id", "network_transaction_id", "transaction_id", "service_id"),
+)
+MESSAGES: Final = Kind(
+    EventType.SMS,
+    lambda unit, listing: unit.list_messages(listing),
+    sms_messages.shown,
+    "processing_id",
+    sms_messages.SHOWN_FIELDS,
+    plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
+)
+
+
+REQUESTS: Final = Kind(
+    EventType.REQUEST,
+    lambda unit, listing: unit.list_entries(listing),
+    journal.shown,
+    "id",
+    journal.SHOWN_FIELDS,
+    plain=("id", "transaction_id", "operation", "path", "code", "rule", "service_id"),
+)
+
+
+def inbox_of(name: str) -> Kind:
+    """What lies in an inbox."""
+    name = redact_text(name)  # as it was kept
+    return Kind(
+        EventType.INBOX,
+        lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
+        inbox.shown,
+        "id",
+        inbox.SHOWN_FIELDS,
+        plain=("id", "method", "signature"),
+        inbox=name,
+    )
+
+
+class Found(NamedTuple):
+    """Records as they are shown; `next` is the id after which more may follow, None at the end."""
+
+    records: Sequence[Shown]
+    next: str | None
+
+
+class Records:
+    """Searches, over any store."""
+
+    def __init__(self, store: Store, journal: Journal, waiters: Waiters, clock: Clock) -> None:
+        self._store = store
+        self._journal = journal
+        self._waiters = waiters
+        self._clock = clock
+        # What waiters search for. One reads the records for all that search the same ones, so
+        # that many waiters that begin at once leave the loop to payments.
+        self._one_reads = asyncio.Lock()
+        self._searches: dict[Subject, list[Search]] = defaultdict(list)
+
+    async def find(
+        self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None = None
+    ) -> Found:
+        """The newest records that match, at most `limit` of them.
+
+        What is masked in records is found by what it was, and by what is shown of it.
+        """
+        if kind is REQUESTS:
+            await self._journal.save()
+        search = Search(kind, match, limit + 1)
+        await self._read(kind, Listing(_service_of(match), after, AT_ONCE), [search])
+        found = search.found[:limit]
+        follows = len(search.found) > limit and found
+        return Found(found, str(found[-1][kind.name]) if follows else None)
+
+    async def count(self, kind: Kind, match: Mapping[str, object]) -> int:
+        """How many records match."""
+        return len((await self.find(kind, match, limit=sys.maxsize)).records)
+
+    async def wait(
+        self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
+    ) -> Came:
+        """The newest `count` records that match, once there are so many, or after `timeout_s`."""
+        service_id = _service_of(match) if kind.inbox is None else None
+        subject = Subject(kind.type, service_id, kind.inbox)
+        asked, match = match, redact_document(match)
+        wanted = Awaited(subject, kind.name, accepts(match), telling(kind, match), count)
+
+        async def search() -> Sequence[Shown]:
+            return await self._search(kind, subject, Search(kind, asked, count))
+
+        return await self._waiters.until(wanted, search, timeout_s)
+
+    async def _search(self, kind: Kind, subject: Subject, search: Search) -> Sequence[Shown]:
+        """What a waiter finds: among the newest at once, and in the others in its turn."""
+        if kind is REQUESTS:
+            await self._journal.save()
+        newest = Listing(subject.service_id, None, AT_ONCE)
+        search.take(records := await self._stretch(kind, newest), ShownOnce(kind))
+        if search.is_full or len(records) < AT_ONCE:
+            return search.found
+        searches = self._searches[subject]
+        search.begin_anew()
+        searches.append(search)
+        try:
+            async with self._one_reads:
+                if search in searches:
+                    together = tuple(searches)
+                    await self._read(kind, newest, together)
+                    searches[:] = [each for each in searches if each not in together]
+        finally:
+            if search in searches:
+                searches.remove(search)
+            if not searches:
+                self._searches.pop(subject, None)
+        return search.found
+
+    async def clear_requests(self, service_id: int | None) -> int:
+        """Empty the journal of a service, or of all; how many requests it had."""
+        await self._journal.save()
+        return await self._store.run(lambda unit: unit.clear_entries(service_id))
+
+    async def dropped_requests(self, service_id: int | None) -> int:
+        """How many requests had to make room for newer ones."""
+        return await self._store.run(lambda unit: unit.dropped_entries(service_id))
+
+    async def _read(self, kind: Kind, listing: Listing, searches: Sequence[Search]) -> None:
+        """Read the records, newest first, until none of the searches wants more."""
+        for search in searches:
+            search.begin_anew()
+        while True:
+            began = self._clock.monotonic()
+            records, shown = await self._stretch(kind, listing), ShownOnce(kind)
+            for search in searches:
+                search.take(records, shown)
+            if len(records) < listing.limit or all(search.is_full for search in searches):
+                return
+            took_s = self._clock.monotonic() - began
+            last = getattr(records[-1], kind.name)
+            listing = listing._replace(after=last, limit=next_size(listing.limit, took_s))
+            await self._clock.pause(0)
+
+    async def _stretch(self, kind: Kind, listing: Listing) -> Sequence[Any]:
+        async def work(unit: Unit) -> Sequence[Any]:
+            return await kind.listed(unit, listing)
+
+        return await self._store.run(work)
+
+
+def _service_of(match: Mapping[str, object]) -> int | None:
+    """The one service that a search is for, as far as a store can tell."""
+    service_id = match.get("service_id")
+    if isinstance(service_id, int) and 0 < service_id <= _LARGEST_SERVICE_ID:
+        return service_id
+    return None

@@ -1,0 +1,239 @@
+"""Waiting until enough records match.
+
+A waiter searches the store once, when it begins. From then on it receives every record of its kind
+and service that is written, and keeps the ids of those that match. When it has enough of them, it
+searches once more, for the answer. So a payment costs a waiter of another service nothing, and a
+waiter of its own service one comparison.
+"""
+
+import asyncio
+import math
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple, cast
+
+from sandbox_sim.domain.control.events import Event, EventType
+from sandbox_sim.gateway.ports import Clock, Relay
+
+Shown = Mapping[str, object]
+
+# After one of these a waiter cannot know which records there are, so it searches again.
+_MANY_CHANGED: Final = frozenset({EventType.RESET, EventType.RESTORE, EventType.GAP})
+# Real time after which a waiter searches again where other servers share the store, and then after
+# twice as long each time: what another server wrote as the waiter began, or just before it was
+# killed, is not received.
+_SEARCH_AGAIN_S: Final = 0.5
+
+
+class Subject(NamedTuple):
+    """What a waiter receives: records of this kind, of one service or of all, or of one inbox."""
+
+    type: EventType
+    service_id: int | None = None
+    inbox: str | None = None
+
+
+class Awaited(NamedTuple):
+    """Which records a waiter waits for, and how many.
+
+    id_field: the field that names a record. field: an attribute of records that never changes, and
+    the value that it has in those that match.
+    """
+
+    subject: Subject
+    id_field: str
+    accepts: Callable[[Shown], bool]
+    field: tuple[str, object] | None = None
+    enough: int = 1
+
+
+class Came(NamedTuple):
+    """What a wait ends with.
+
+    records: the newest ones that match, or None where too few came in time.
+    matching: how many match.
+    """
+
+    records: Sequence[Shown] | None
+    matching: int
+
+
+class Waiter:
+    """Keeps the ids of the records that match, as far as it knows them.
+
+    must_search: it has enough of them, or does not know which there are any more.
+    wake: set then, and whenever the clock is set.
+    """
+
+    def __init__(self, wanted: Awaited) -> None:
+        self.wanted = wanted
+        self.wake = asyncio.Event()
+        self.must_search = True
+        self._ids: set[str] = set()
+        # Records that were written since the search began, and whether they match.
+        self._meanwhile: dict[str, bool] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many records match."""
+        return len(self._ids)
+
+    def receive(self, record: Shown) -> None:
+        """A record was added, or replaced."""
+        record_id = str(record[self.wanted.id_field])
+        accepted = self.wanted.accepts(record)
+        if self._meanwhile is not None:
+            self._meanwhile[record_id] = accepted
+        else:
+            self._note(record_id, accepted=accepted)
+
+    def search_again(self) -> None:
+        """More changed than it receives."""
+        self.must_search = True
+        self.wake.set()
+
+    def search_begins(self) -> None:
+        """What is received from now on may be missing in what the search finds."""
+        self.must_search = False
+        self._meanwhile = {}
+
+    def search_ended(self, found: Sequence[Shown]) -> None:
+        """These are all that matched; what was received meanwhile is newer."""
+        self._ids = {str(record[self.wanted.id_field]) for record in found}
+        meanwhile, self._meanwhile = self._meanwhile or {}, None
+        for record_id, accepted in meanwhile.items():
+            self._note(record_id, accepted=accepted)
+
+    def _note(self, record_id: str, *, accepted: bool) -> None:
+        if not accepted:
+            self._ids.discard(record_id)
+            return
+        self._ids.add(record_id)
+        if len(self._ids) >= self.wanted.enough:
+            self.search_again()
+
+
+class _Index:
+    """The waiters of a subject by the field and value that they wait for.
+
+    So a record that none of them waits for costs the same however many they are.
+    """
+
+    def __init__(self) -> None:
+        self._by_field: dict[str | None, dict[object, set[Waiter]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_field)
+
+    def add(self, waiter: Waiter) -> None:
+        """Let it receive records."""
+        name, value = _place_of(waiter)
+        self._by_field.setdefault(name, {}).setdefault(value, set()).add(waiter)
+
+    def remove(self, waiter: Waiter) -> None:
+        """It receives no more."""
+        name, value = _place_of(waiter)
+        by_value = self._by_field[name]
+        by_value[value].discard(waiter)
+        if not by_value[value]:
+            del by_value[value]
+        if not by_value:
+            del self._by_field[name]
+
+    def concerned(self, record: object) -> list[Waiter]:
+        """Those that may wait for a record: all of them where it is None, and not known."""
+        found: list[Waiter] = []
+        for name, by_value in self._by_field.items():
+            if name is None or record is None:
+                found += (each for waiters in by_value.values() for each in waiters)
+            else:
+                found += by_value.get(getattr(record, name), ())
+        return found
+
+
+def _place_of(waiter: Waiter) -> tuple[str | None, object]:
+    field = waiter.wanted.field
+    return field if field is not None and isinstance(field[1], str | int) else (None, None)
+
+
+class Waiters:
+    """All waiters of a server, by what they receive."""
+
+    def __init__(self, clock: Clock, relay: Relay | None = None) -> None:
+        self._clock = clock
+        self._relay = relay
+        self._waiting: dict[Subject, _Index] = defaultdict(_Index)
+        self._stop_listening: Callable[[], None] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._waiting)
+
+    def receive(self, events: Sequence[Event]) -> None:
+        """These were committed, here or on another server; never waits."""
+        for event in events:
+            if event.type in _MANY_CHANGED:
+                self._search_again(event.service_id)
+                continue
+            # A record of no service has one subject here, and a set keeps it once.
+            subjects = {
+                Subject(event.type, event.service_id, event.inbox),
+                Subject(event.type, None, event.inbox),
+            }
+            indexes = (self._waiting[each] for each in subjects if each in self._waiting)
+            concerned = [each for index in indexes for each in index.concerned(event.record)]
+            if concerned:
+                record = cast("Shown", event.show())
+                for waiter in concerned:
+                    waiter.receive(record)
+
+    async def until(
+        self,
+        wanted: Awaited,
+        search: Callable[[], Awaitable[Sequence[Shown]]],
+        timeout_s: float,
+    ) -> Came:
+        """Return as soon as enough records match, or after so many seconds of real time.
+
+        search: finds the newest that match in the store, at most `wanted.enough` of them.
+        """
+        now = self._clock.monotonic
+        until = now() + timeout_s
+        pause = math.inf if self._relay is None else _SEARCH_AGAIN_S
+        with self._registered(Waiter(wanted)) as waiter:
+            while True:
+                waiter.search_begins()
+                found = await search()
+                if len(found) >= wanted.enough:
+                    return Came(found, len(found))
+                waiter.search_ended(found)
+                next_search = min(until, now() + pause)
+                while not waiter.must_search and (left := next_search - now()) > 0:
+                    waiter.wake.clear()
+                    await self._clock.wait_at_most(waiter.wake, left)
+                if not waiter.must_search and next_search == until:
+                    return Came(None, waiter.count)
+                pause *= 2
+
+    @contextmanager
+    def _registered(self, waiter: Waiter) -> Iterator[Waiter]:
+        if not self._waiting and self._relay is not None:
+            self._stop_listening = self._relay.listen(self.receive)
+        subject = waiter.wanted.subject
+        self._waiting[subject].add(waiter)
+        try:
+            yield waiter
+        finally:
+            self._waiting[subject].remove(waiter)
+            if not self._waiting[subject]:
+                del self._waiting[subject]
+            if not self._waiting and self._stop_listening is not None:
+                self._stop_listening()
+                self._stop_listening = None
+
+    def _search_again(self, service_id: int | None) -> None:
+        for subject, waiting in self._waiting.items():
+            if None in {service_id, subject.service_id} or subject.service_id == service_id:
+                for waiter in waiting.concerned(None):
+                    waiter.search_again()

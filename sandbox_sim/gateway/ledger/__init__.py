@@ -1,0 +1,1 @@
+"""Balances of services, and the ledger that they are sums of."""

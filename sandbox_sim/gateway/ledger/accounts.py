@@ -1,0 +1,74 @@
+"""Balances of a service: the fixed figures of sandbox.9, or accounts that move (D21, D22)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sandbox_sim.domain import ledger
+from sandbox_sim.domain.ledger import Account, Balance, Posting
+from sandbox_sim.domain.payments.transactions import Transaction
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.ports import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """live: the setting `balances`; sms_initial_units: where an SMS account opens."""
+
+    live: bool = False
+    sms_initial_units: int = 500
+
+    async def balance(
+        self, unit: Unit, service_id: int, account: Account, now: datetime
+    ) -> Balance:
+        """An account's balance; the first look opens it."""
+        balance = await unit.balance(service_id, account)
+        if balance is None:
+            opening = ledger.opening(service_id, account, self.sms_initial_units, now)
+            await unit.post(opening)
+            balance = Balance(opening.amount, now)
+        return balance
+
+    async def reported(
+        self, unit: Unit, service_id: int, account: Account, now: datetime
+    ) -> Decimal:
+        """What `get_account_balance` says, and what a payout is held against."""
+        if not self.live:
+            return ledger.figure(service_id, account)
+        return (await self.balance(unit, service_id, account, now)).amount
+
+    def checked(self, operation: Operation) -> Account | None:
+        """The account that must hold what an operation spends (fixed: of payouts only)."""
+        checks = self.live or operation is Operation.PAYOUT
+        return ledger.spent_from(operation) if checks else None
+
+    async def move(self, unit: Unit, transaction: Transaction) -> None:
+        """Post what the transaction moves by the status it has reached."""
+        posting = ledger.movement(transaction) if self.live else None
+        if posting is None:
+            return
+        await self.balance(unit, posting.service_id, posting.account, posting.at)
+        await unit.post(posting)
+
+    async def charge(
+        self, unit: Unit, service_id: int, units: int, subject: str, now: datetime
+    ) -> int | None:
+        """Take SMS units and tell what is left; None, and nothing taken, where too few are."""
+        balance = await self.balance(unit, service_id, Account.SMS, now)
+        left = int(balance.amount) - units
+        if left < 0:
+            return None
+        await unit.post(Posting(service_id, Account.SMS, Decimal(-units), "charge", subject, now))
+        return left
+
+    async def topup(self, unit: Unit, service_id: int, units: int, now: datetime) -> int:
+        """Add SMS units and tell how many there are then."""
+        balance = await self.balance(unit, service_id, Account.SMS, now)
+        await unit.post(Posting(service_id, Account.SMS, Decimal(units), "topup", "", now))
+        return int(balance.amount) + units
+
+    async def refund(
+        self, unit: Unit, service_id: int, units: int, subject: str, now: datetime
+    ) -> None:
+        """Give SMS units back."""
+        await unit.post(Posting(service_id, Account.SMS, Decimal(units), "refund", subject, now))

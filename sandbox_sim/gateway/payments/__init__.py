@@ -1,0 +1,1 @@
+"""Taking payments, settling them, and answering queries about them."""

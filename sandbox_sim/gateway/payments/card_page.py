@@ -1,0 +1,78 @@
+"""The hosted card page behind `redirect_url`: opened, decided by a person, or by time (D20)."""
+
+from typing import NamedTuple
+
+from sandbox_sim.domain.payments.card_page import STATUS_OF, CardPage, Choice
+from sandbox_sim.domain.payments.payment_rules import Sandbox, card_outcome
+from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.gateway.payments.settlement import Settlement
+from sandbox_sim.gateway.ports import Clock, Store, Unit
+
+
+class Page(NamedTuple):
+    """What the page shows: the payment, and what was wrong with the card that was entered."""
+
+    checkout: CardPage
+    transaction: Transaction
+    problem: str | None = None
+
+
+class CardPages:
+    """Every method answers None for a page that does not exist or has expired."""
+
+    def __init__(
+        self, store: Store, clock: Clock, settlement: Settlement, sandbox: Sandbox
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settlement = settlement
+        self._sandbox = sandbox
+
+    async def view(self, checkout_id: str, *, opening: bool) -> Page | None:
+        """The page; `opening` it (a GET, not a HEAD) leaves the decision to the person."""
+
+        async def work(unit: Unit) -> Page | None:
+            page = await self._page(unit, checkout_id)
+            if page is not None and opening and page.transaction.settles_by_itself:
+                await unit.save_transaction(page.transaction._replace(by_hand=True))
+            return page
+
+        return await self._store.run(work)
+
+    async def choose(self, checkout_id: str, choice: Choice, card_number: str) -> Page | None:
+        """Pay, fail or cancel; a payment that is decided already stays as it is."""
+
+        async def work(unit: Unit) -> Page | None:
+            page = await self._page(unit, checkout_id)
+            if page is None or page.transaction.status is not Status.PENDING:
+                return page
+            transaction = page.transaction
+            if transaction.payment.asks_for_card and choice is Choice.PAY:
+                refusal = card_outcome(card_number, None, self._sandbox)
+                if refusal is not None:
+                    return page._replace(problem="This card is not one of the sandbox test cards")
+                paid = transaction.payment.paid_by_card(card_number)
+                transaction = transaction._replace(payment=paid)
+            to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
+            if to is Status.PENDING:
+                return page  # an override keeps it so
+            # A failed payment sends no callback; a cancelled one does (D31).
+            decided = await self._settlement.conclude(
+                unit,
+                transaction,
+                to,
+                self._clock.now(),
+                notify=choice is not Choice.FAIL,
+            )
+            return page._replace(transaction=decided)
+
+        return await self._store.run(work)
+
+    async def _page(self, unit: Unit, checkout_id: str) -> Page | None:
+        checkout = await unit.checkout(checkout_id)
+        if checkout is None:
+            return None
+        transaction = await unit.transaction_by_network_id(
+            checkout.service_id, checkout.network_transaction_id
+        )
+        return None if transaction is None else Page(checkout, transaction)

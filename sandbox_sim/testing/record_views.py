@@ -1,0 +1,241 @@
+"""What a test sees of what the gateway did: read-only records, each with the words of its users."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, ClassVar, Self
+
+from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.callbacks.callbacks import Attempt
+from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control.journal import Entry
+from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.payments.transactions import WORDING, Change
+from sandbox_sim.domain.sms import sms_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """A notification to the application under test.
+
+    status: 000, 001, 002 or 003, wherever the profile has it in the body.
+    content: the body, byte for byte as it is sent; with `headers` it can be handed to the test
+    client of a web framework. state: pending, delivered or failed.
+    """
+
+    noun: ClassVar = "callback"
+    columns: ClassVar = ("transaction_id", "status", "amount", "state", "url")
+
+    id: str
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: str
+    content: bytes
+    headers: dict[str, str]
+    signature: str | None
+    state: str
+    created_at: datetime
+    attempts: tuple[Attempt, ...]
+
+    @classmethod
+    def of(cls, found: callbacks.Callback) -> Self:
+        """The record of a callback."""
+        return cls(
+            id=found.id,
+            transaction_id=found.transaction_id,
+            network_transaction_id=found.network_transaction_id,
+            url=found.url,
+            profile=found.profile.value,
+            content=found.body.encode(),
+            headers={"Content-Type": "application/json", **found.headers},
+            signature=found.signature,
+            state=found.state.value,
+            created_at=found.created_at,
+            attempts=found.attempts,
+        )
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What `content` says."""
+        document: dict[str, Any] = json.loads(self.content)
+        return document
+
+    @property
+    def status(self) -> str:
+        """What became of the payment."""
+        body = self.body
+        return str(body.get("trans_status") or body["status"]).partition("/")[0]
+
+    @property
+    def amount(self) -> Decimal:
+        """The amount, whether the profile writes a number or a text."""
+        return Decimal(str(self.body["amount"]))
+
+    @property
+    def customer_number(self) -> str:
+        """Who paid, or was paid, in international form."""
+        return str(self.body["customer_number"])
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What came to an inbox of the gateway.
+
+    body: JSON as what it says, anything else as text. headers: names in lower case.
+    signature: valid, invalid or missing.
+    """
+
+    noun: ClassVar = "delivery"
+    columns: ClassVar = ("at", "method", "signature", "body")
+
+    at: datetime
+    method: str
+    headers: dict[str, str]
+    body: Any
+    signature: str
+
+    @classmethod
+    def of(cls, found: InboxMessage) -> Self:
+        """The record of a message in an inbox."""
+        return cls(
+            at=found.at,
+            method=found.method,
+            headers=dict(found.headers),
+            body=said(found.body, found.body),
+            signature=found.signature,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A payment that was taken.
+
+    customer_number: of a bill its account number; a card number is masked.
+    timeline: every status with the time it was reached, oldest first.
+    """
+
+    noun: ClassVar = "transaction"
+    columns: ClassVar = ("transaction_id", "operation", "amount", "customer_number", "status")
+
+    transaction_id: str
+    network_transaction_id: str
+    operation: str
+    amount: Decimal
+    currency_code: str
+    nw: str
+    customer_number: str
+    payment_mode: str
+    reference: str
+    callback_url: str
+    status: str
+    status_desc: str
+    timeline: tuple[Change, ...]
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, found: transactions.Transaction) -> Self:
+        """The record of a transaction."""
+        payment = found.payment
+        return cls(
+            transaction_id=payment.transaction_id,
+            network_transaction_id=found.network_transaction_id,
+            operation=payment.operation.value,
+            amount=payment.amount,
+            currency_code=payment.currency_code,
+            nw=payment.nw,
+            customer_number=payment.party,
+            payment_mode=payment.payment_mode,
+            reference=payment.reference,
+            callback_url=payment.callback_url,
+            status=found.status.value,
+            status_desc=WORDING[found.status].description,
+            timeline=found.timeline,
+            expires_at=found.expires_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sms:
+    """A message as the handset sees it; `to` in international form.
+
+    status: ACKNOWLEDGED, SENT or REFUNDED. sent_at: None unless it was sent.
+    """
+
+    noun: ClassVar = "message"
+    columns: ClassVar = ("to", "status", "sender_id", "text")
+
+    processing_id: str
+    batch_id: str | None
+    to: str
+    text: str
+    sender_id: str
+    status: str
+    page_count: int
+    created_at: datetime
+    sent_at: datetime | None
+
+    @classmethod
+    def of(cls, found: sms_messages.Message) -> Self:
+        """The record of a message."""
+        return cls(
+            processing_id=found.processing_id,
+            batch_id=found.batch_id,
+            to=found.customer_number,
+            text=found.message,
+            sender_id=found.sender_id,
+            status=found.status.value,
+            page_count=found.page_count,
+            created_at=found.created_at,
+            sent_at=found.sent_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to the gateway and its answer.
+
+    body, answer: JSON as what it says, anything else as text; card numbers are masked.
+    rule, why: what decided the answer, by its name and in words.
+    """
+
+    noun: ClassVar = "request"
+    columns: ClassVar = ("operation", "transaction_id", "response_code", "why")
+
+    id: str
+    at: datetime
+    operation: str | None
+    transaction_id: str | None
+    method: str
+    path: str
+    body: Any
+    http_status: int
+    response_code: str
+    rule: str
+    why: str
+    warnings: tuple[str, ...]
+    answer: Any
+
+    @classmethod
+    def of(cls, found: Entry) -> Self:
+        """The record of an entry of the journal."""
+        request, answer = (
+            body.decode("utf-8", "replace") for body in (found.request, found.answer)
+        )
+        return cls(
+            id=found.id,
+            at=found.at,
+            operation=found.operation,
+            transaction_id=found.transaction_id,
+            method=found.method,
+            path=found.path,
+            body=said(request, request),
+            http_status=found.http_status,
+            response_code=found.code,
+            rule=found.rule,
+            why=found.why,
+            warnings=found.warnings,
+            answer=said(answer, answer),
+        )

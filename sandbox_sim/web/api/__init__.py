@@ -1,0 +1,1 @@
+"""The simulated interface: from the request of a client to its answer."""

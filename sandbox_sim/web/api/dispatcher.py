@@ -1,0 +1,218 @@
+"""The dispatcher of the simulated interface: every request gets an answer in its shape."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+
+from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from sandbox_sim.domain.control.faults import Fault
+from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
+from sandbox_sim.domain.redaction import is_plain, redact_text
+from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
+from sandbox_sim.gateway.control.fault_selection import Faults
+from sandbox_sim.gateway.control.journal import Journal
+from sandbox_sim.gateway.ports import Clock, Ids, StoreError
+from sandbox_sim.web.api.authentication import Authentication, service_refusal
+from sandbox_sim.web.api.fault_injection import FaultInjection
+from sandbox_sim.web.api.match_facts import match_facts_of
+from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
+from sandbox_sim.web.api.responses import Answer, explain, render
+from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.transport.requests import IncomingRequest
+
+log = logging.getLogger("sandbox_sim.requests")
+
+
+class Dispatcher:
+    """Lets a request in, hands it to its operation, writes the answer, and says why.
+
+    paths: what there is to be asked for. knows: whether a request may come in by its headers.
+    """
+
+    def __init__(
+        self,
+        authentication: Authentication,
+        operations: Mapping[str, Path],
+        gate: AnswerGate,
+        ids: Ids,
+        clock: Clock,
+        journal: Journal,
+        faults: Faults,
+        fault_injection: FaultInjection,
+        *,
+        our_address: OurAddress,
+        base_path: str,
+        reject_status: int,
+    ) -> None:
+        self._authentication = authentication
+        self.knows = authentication.knows
+        self.paths = {**operations, **{base_path + p: o for p, o in operations.items()}}
+        self._gate = gate
+        self._ids = ids
+        self._clock = clock
+        self._journal = journal
+        self._faults = faults
+        self._fault_injection = fault_injection
+        self._our_address = our_address
+        self._reject_status = reject_status
+
+    async def handle(self, request: IncomingRequest) -> Answer:
+        """Answer any request; the callback is let go once the answer is written out (D16)."""
+        call: Call | None = None
+        fault: Fault | None = None
+        at, began = self._clock.now(), self._clock.monotonic()
+        try:
+            admitted = self._authentication.admit(request.headers)
+            if isinstance(admitted, Reply):
+                reply = admitted
+            else:
+                path = self._path(request)
+                if hdrs.EXPECT in request.headers:
+                    await expect(request)
+                raw = await request.read()
+                call = Call(admitted, raw, lambda: self._our_address(request), path.operation)
+                if self._faults.loaded:
+                    fault = await self._choose_fault(call)
+                if fault is None or fault.processed:
+                    reply = await path.handler(call)
+                else:
+                    reply = fault.refusal()
+        except ConnectionError:
+            raise
+        except Exception as error:
+            reply = _failure(request, call, error)
+        plain = self._is_plain(request, call)
+        reply = _in_words(reply, fault, plain=plain)
+        request_id = self._ids.request_id()
+        # After an answer that does not wait for its body (D9), a client may leave the body out, and
+        # what comes next would be taken for it: such an answer is the last of its connection.
+        answer = render(
+            reply,
+            request_id,
+            reject_status=self._reject_status,
+            keep_alive=request.content.is_eof(),
+        )
+        try:
+            if fault is not None:
+                answer = await self._fault_injection.apply(answer, fault)
+            duration_ms = (self._clock.monotonic() - began) * 1000
+            entry = _entry(request_id, at, request, call, reply, answer, duration_ms, plain=plain)
+            self._journal.note(entry)
+            await answer.prepare(request)
+        finally:
+            if reply.awaited_by is not None:
+                self._gate.release(reply.awaited_by)
+        explain(entry)
+        return answer
+
+    def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:
+        """Whether certainly no part of a request has to be masked before it is kept (D38)."""
+        known = request.path in self.paths and request.method == hdrs.METH_POST
+        return known and (call is None or is_plain(call.raw))
+
+    def _path(self, request: IncomingRequest) -> Path:
+        path = self.paths.get(request.path)
+        if path is None:
+            raise web.HTTPNotFound
+        if request.method != hdrs.METH_POST:
+            raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
+        return path
+
+    async def _choose_fault(self, call: Call) -> Fault | None:
+        """The fault for a call, if any; one that is not processed is noted for the journal."""
+        asked = match_facts_of(call.raw, call.operation)
+        if asked.service_id is not None and service_refusal(call.client, asked.service_id):
+            return None  # nobody meets, or uses up, what another's service is to meet
+        fault = await self._faults.choose(asked)
+        if fault is not None and not fault.processed:
+            call.is_about(asked)
+        return fault
+
+
+def _in_words(reply: Reply, fault: Fault | None, *, plain: bool) -> Reply:
+    """The reply with what the fault has to say; redacted unless the request is plain."""
+    if fault is not None:
+        reply = fault.apply_to(reply)
+    return reply if plain else reply.redacted()
+
+
+def _entry(
+    request_id: str,
+    at: datetime,
+    request: IncomingRequest,
+    call: Call | None,
+    reply: Reply,
+    answer: Answer,
+    duration_ms: float,
+    *,
+    plain: bool,
+) -> Entry:
+    """What the journal keeps of a request; without a call nothing of its body was read."""
+    service_id, operation, transaction_id, raw = (
+        (None, None, None, b"")
+        if call is None
+        else (call.service_id, call.operation, call.transaction_id, call.raw)
+    )
+    entry = Entry(
+        request_id,
+        at,
+        service_id,
+        operation and operation._value_,
+        transaction_id,
+        request.method,
+        request.path,
+        raw[:KEPT_REQUEST_BYTES],
+        answer.status,
+        reply.code,
+        reply.rule,
+        reply.why,
+        reply.warnings,
+        answer.body,
+        duration_ms,
+    )
+    return entry if plain else redacted(entry, raw)
+
+
+def _failure(request: IncomingRequest, call: Call | None, error: Exception) -> Reply:
+    """What was raised on the way, as a reply (D5); the call is told what its body says even so."""
+    if call is not None:
+        call.is_about(match_facts_of(call.raw, call.operation))
+    match error:
+        case BadRequest():
+            return _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))
+        case Refused(reply=reply):
+            return _on_sms(request, reply)
+        case HttpProcessingError() | web.RequestPayloadError():
+            why = "the body could not be read as its headers describe it"
+            return _on_sms(request, Reply("400", "D5", why, f"Bad request: {why}"))
+        case web.HTTPNotFound():
+            message = "Not found: the interface has no such path"
+            return Reply("404", "D5", "no such path", message)
+        case web.HTTPMethodNotAllowed():
+            why = f"this path takes POST, not {request.method}"
+            allow = {"Allow": hdrs.METH_POST}
+            return Reply("400", "D5", why, f"Bad request: {why}", http_status=405, headers=allow)
+        case web.HTTPRequestEntityTooLarge():
+            why = "the body is larger than the setting max_body_bytes allows"
+            return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
+        case StoreError():
+            return Reply("500", "errors", f"the state could not be read or saved: {error}")
+        case _:
+            log.error("%s failed", redact_text(f"{request.method} {request.path}"), exc_info=error)
+            return Reply("500", "errors", "a fault of the server; the traceback stands above")
+
+
+def _on_sms(request: IncomingRequest, reply: Reply) -> Reply:
+    """SMS endpoints answer HTTP 200 also for a bad body and a service not allowed (D6)."""
+    is_sms = request.path.rpartition("/")[0].endswith("/sms")
+    return reply._replace(http_status=200) if is_sms else reply
+
+
+async def expect(request: IncomingRequest) -> None:
+    """Answer `Expect: 100-continue`; any other expectation is left unmet and no reason to fail."""
+    wanted = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
+    if wanted and request.transport is not None:
+        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

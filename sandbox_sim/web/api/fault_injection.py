@@ -1,0 +1,117 @@
+"""Answers that are held back, spoiled or lost on purpose."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final
+
+from aiohttp import web
+
+from sandbox_sim.domain.control.faults import LONGEST_S, Fault, Loss
+from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.web.api.responses import Answer
+from sandbox_sim.web.transport.requests import IncomingRequest
+
+# Closing drops what is not sent yet and tells the client at once.
+_NO_LINGERING: Final = struct.pack("ii", 1, 0)
+
+
+class FaultInjection:
+    """Does to answers what faults say; when the server stops, nobody is kept waiting any longer."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._stopping = asyncio.Event()
+
+    async def stop(self, _app: web.Application) -> None:
+        """The server stops."""
+        self._stopping.set()
+
+    async def apply(self, answer: Answer, fault: Fault) -> Answer:
+        """What is written instead of an answer, once it is time to."""
+        if fault.latency_ms:
+            await self._unless_stopping(self._clock.pause(fault.latency_ms / 1000))
+        match fault.loss:
+            case Loss.MALFORMED_JSON:
+                answer.body = answer.body[: len(answer.body) // 2]
+            case Loss.CONNECTION_RESET:
+                return _Lost(answer, _reset)
+            case Loss.EMPTY_RESPONSE:
+                return _Lost(answer, _nothing)
+            case Loss.TIMEOUT:
+                return _Lost(answer, self._hang)
+        return answer
+
+    async def _hang(self, transport: asyncio.Transport) -> None:
+        await self._unless_stopping(self._silence(transport))
+
+    async def _silence(self, transport: asyncio.Transport) -> None:
+        """Return when the client has gone away, or it has been long enough."""
+        if getattr(transport.get_protocol(), "half_closed", False):
+            return  # nothing more would tell that the client has gone
+        woken = asyncio.Event()
+        transport.set_protocol(_Silent(transport.get_protocol(), woken))
+        transport.resume_reading()  # or a client that sent too much could not be seen to leave
+        until = self._clock.monotonic() + LONGEST_S
+        while not transport.is_closing() and (left := until - self._clock.monotonic()) > 0:
+            woken.clear()  # the clock sets it too when it is moved
+            await self._clock.wait_at_most(woken, left)
+
+    async def _unless_stopping(self, waiting: Coroutine[None, None, None]) -> None:
+        """Return when the wait is over, or the server stops."""
+        tasks = [asyncio.create_task(each) for each in (waiting, self._stopping.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+class _Lost(Answer):
+    """An answer that is not written; the connection ends after it.
+
+    It goes once its request is over for the gateway, so that nothing waits for it: `prepare` is
+    what the dispatcher awaits, `write_eof` what only aiohttp's protocol does.
+    """
+
+    __slots__ = ("_lose", "_transport")
+
+    def __init__(
+        self, answer: Answer, lose: Callable[[asyncio.Transport], Awaitable[None]]
+    ) -> None:
+        super().__init__(answer.status, "", answer.body, keep_alive=False)
+        self._lose = lose
+        self._transport: asyncio.Transport | None = None
+
+    async def prepare(self, request: IncomingRequest) -> None:
+        """Write nothing."""
+        self._transport = request.transport
+
+    async def write_eof(self) -> None:
+        """Lose it; aiohttp closes the connection then."""
+        if self._transport is not None:
+            await self._lose(self._transport)
+
+
+class _Silent(asyncio.Protocol):
+    """Stands in for the protocol of a connection: hears nothing but that it is over."""
+
+    def __init__(self, former: asyncio.BaseProtocol, lost: asyncio.Event) -> None:
+        self._former = former
+        self._lost = lost
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost.set()
+        self._former.connection_lost(exc)
+
+
+async def _reset(transport: asyncio.Transport) -> None:
+    transport.get_extra_info("socket").setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING
+    )
+    transport.abort()
+
+
+async def _nothing(_transport: asyncio.Transport) -> None:
+    pass

@@ -1,0 +1,379 @@
+"""Request bodies of docs/interface.md, and what is wrong with one, in words. Source: D5, D17, D24.
+
+JSON types are strict and unknown fields are ignored. `make_payment` is a union told apart by
+`trans_type`, then `payment_option`, then for cards `nw`, so only combinations that the interface
+lists can be built.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.sms.sms_messages import STATUS_NAMES, HistoryQuery, SmsRequest, SmsStatus
+from sandbox_sim.domain.timestamps import REQUEST_TIME
+from sandbox_sim.domain.vocabulary import (
+    BANKS,
+    CARD_BRANDS,
+    CARD_CURRENCIES,
+    DEFAULT_CURRENCY,
+    HOSTED_CARD,
+    MOBILE_NETWORKS,
+    Operation,
+    PaymentOption,
+)
+from sandbox_sim.web.api.address_fields import WebAddress
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+
+def _currency_val(value: object) -> str | int | float | None:
+    """Clients in the field send a number too (D5)."""
+    if isinstance(value, str) and value.strip():
+        return value
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    raise PydanticCustomError("currency_val", "must be a string")
+
+
+def _day(value: object) -> date:
+    if isinstance(value, str) and _DAY.fullmatch(value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise PydanticCustomError("day", "must be a date in the form YYYY-MM-DD")
+
+
+def _status(value: object) -> SmsStatus:
+    if isinstance(value, str) and value in STATUS_NAMES:
+        return STATUS_NAMES[value]
+    raise PydanticCustomError("status", f"must be one of {', '.join(STATUS_NAMES)}")
+
+
+# Patterns are matched in Rust, as is every type here that a payment always has: a validator in
+# Python would cost more than the rest of the model. NUL is refused because no database takes it.
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
+MaybeBlank = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+ServiceId = Annotated[int, Field(gt=0, lt=2**63)]
+Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
+CurrencyVal = Annotated[str | int | float, PlainValidator(_currency_val)]
+Day = Annotated[date, PlainValidator(_day)]
+MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
+
+
+# Of amounts that come again and again, one is kept.
+@lru_cache(maxsize=1024)
+def _exactly(amount: float) -> Decimal:
+    return Decimal(repr(amount))
+
+
+class Body(BaseModel):
+    """Strict about types, silent about fields it does not know."""
+
+    # Each model is built when it is first used, so that serve starts fast.
+    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True)
+
+    service_id: ServiceId
+
+
+class PaymentFields(Body):
+    """The common fields of every payment."""
+
+    reference: Text
+    transaction_id: Text
+    trans_type: str
+    amount: Amount
+    nw: str
+    callback_url: WebAddress
+    request_time: RequestTime
+
+
+class PaymentBody(PaymentFields):
+    """One of the payment operations; subclasses narrow the fields to what they take."""
+
+    operation: ClassVar[Operation]
+    default_mode: ClassVar[PaymentOption]
+
+    payment_option: str | None = None
+    currency_code: Text | None = None
+    currency_val: CurrencyVal | None = None
+    nickname: Text | None = None
+
+    def payment(self) -> Payment:
+        """The payment that the body asks for; on a hosted page there is no party yet."""
+        told = vars(self)  # attributes of a model are looked up the long way
+        return Payment(
+            self.operation,
+            told["service_id"],
+            told["transaction_id"],
+            told["reference"],
+            _exactly(told["amount"]),
+            told["nw"],
+            told.get("party", ""),
+            told["payment_option"] or self.default_mode,
+            told["currency_code"] or DEFAULT_CURRENCY,
+            told["callback_url"],
+        )
+
+
+class _WithNumber(PaymentBody):
+    party: Text = Field(alias="customer_number")
+
+
+class Collection(_WithNumber):
+    """Mobile money collection (endpoint.1)."""
+
+    operation = Operation.COLLECT
+    trans_type: Literal["CTM"]
+    payment_option: Literal["MOM"]
+    nw: MobileNetwork
+
+
+class _Card(PaymentBody):
+    operation = Operation.CARD
+    trans_type: Literal["CTM"]
+    payment_option: Literal["CRD", "CRM"]
+    currency_code: Literal[CARD_CURRENCIES]  # type: ignore[valid-type]
+    currency_val: CurrencyVal
+    landing_page: WebAddress
+
+    def payment(self) -> Payment:
+        """The payment, and where the customer goes after it."""
+        return super().payment()._replace(landing_page=self.landing_page)
+
+
+class TestCardCollection(_Card, _WithNumber):
+    """Card collection (endpoint.2) as sandbox takes it: a test card in `customer_number`."""
+
+    nw: Literal[CARD_BRANDS]  # type: ignore[valid-type]
+
+
+class HostedCardCollection(_Card):
+    """Card collection (endpoint.2) as production takes it: the hosted page asks for the card."""
+
+    nw: Literal[HOSTED_CARD]  # type: ignore[valid-type]
+
+
+class Deposit(_WithNumber):
+    """Wallet deposit (endpoint.3)."""
+
+    operation = Operation.DEPOSIT
+    trans_type: Literal["DTTW"]
+    payment_option: Literal["MOM"]
+    nw: MobileNetwork
+
+
+class MobilePayout(_WithNumber):
+    """Payout to a mobile money wallet (endpoint.4)."""
+
+    operation = Operation.PAYOUT
+    trans_type: Literal["MTC"]
+    payment_option: Literal["MOM"]
+    nw: MobileNetwork
+
+
+class BankPayout(_WithNumber):
+    """Payout to a bank account (endpoint.4)."""
+
+    operation = Operation.PAYOUT
+    trans_type: Literal["MTC"]
+    payment_option: Literal["BNK"]
+    nw: Literal[BANKS]  # type: ignore[valid-type]
+
+
+class CardPayout(_WithNumber):
+    """Payout to a card (endpoint.4)."""
+
+    operation = Operation.PAYOUT
+    trans_type: Literal["MTC"]
+    payment_option: Literal["CRD"]
+    nw: Literal[CARD_BRANDS]  # type: ignore[valid-type]
+
+
+class Bill(PaymentBody):
+    """Bill payment (endpoint.5)."""
+
+    operation = Operation.BILL
+    default_mode = PaymentOption.BILL
+    trans_type: Literal["BLP"]
+    payment_option: Literal["BLP", "MOM", "CRD", "CRM", "BNK"] | None = None
+    nw: Literal[BILL_PRODUCTS]  # type: ignore[valid-type]
+    party: Text = Field(alias="account_number")
+
+
+class Airtime(_WithNumber):
+    """Airtime (endpoint.6)."""
+
+    operation = Operation.AIRTIME
+    default_mode = PaymentOption.AIRTIME
+    trans_type: Literal["ATP"]
+    payment_option: Literal["ATP", "MOM", "CRD", "CRM", "BNK"] | None = None
+    nw: MobileNetwork
+
+
+class StatusQuery(Body):
+    """Transaction status (endpoint.7)."""
+
+    transaction_id: Text
+
+
+class BalanceQuery(Body):
+    """Account balance (endpoint.8)."""
+
+    request_time: RequestTime
+
+
+class SmsSend(Body):
+    """Send SMS (endpoint.9). `sender_id` has a code of its own (216), so it may be missing here."""
+
+    customer_number: Text
+    msg_body: MaybeBlank
+    sender_id: MaybeBlank | None = None
+
+    def request(self) -> SmsRequest:
+        """The send that the body asks for."""
+        recipients = [self.customer_number]
+        return SmsRequest(
+            self.service_id, recipients, self.msg_body, self.sender_id or "", bulk=False
+        )
+
+
+class SmsBulk(Body):
+    """Bulk SMS (endpoint.10). `recipients` has codes of its own, so it may be anything here."""
+
+    recipients: Any = None
+    msg_body: MaybeBlank
+    sender_id: MaybeBlank | None = None
+
+    def request(self) -> SmsRequest:
+        """The send that the body asks for."""
+        return SmsRequest(
+            self.service_id, self.recipients, self.msg_body, self.sender_id or "", bulk=True
+        )
+
+
+class SmsHistory(Body):
+    """SMS history (endpoint.11)."""
+
+    page: Annotated[int, Field(ge=1)] | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+    status: Annotated[SmsStatus, PlainValidator(_status)] | None = None
+    batch_id: Text | None = None
+    start_date: Day | None = None
+    end_date: Day | None = None
+
+    def query(self) -> HistoryQuery:
+        """The query that the body asks for; a larger limit is lowered to the largest (D26)."""
+        return HistoryQuery(
+            service_id=self.service_id,
+            page=self.page or 1,
+            limit=min(self.limit or DEFAULT_LIMIT, MAX_LIMIT),
+            status=self.status,
+            batch_id=self.batch_id,
+            start_date=self.start_date,
+            end_date=self.end_date,
+        )
+
+
+_CtmCard = Annotated[TestCardCollection | HostedCardCollection, Discriminator("nw")]
+_Ctm = Annotated[Collection | _CtmCard, Discriminator("payment_option")]
+_Mtc = Annotated[MobilePayout | BankPayout | CardPayout, Discriminator("payment_option")]
+
+MAKE_PAYMENT: TypeAdapter[PaymentBody] = TypeAdapter(
+    Annotated[_Ctm | Deposit | _Mtc, Discriminator("trans_type")],
+    config=ConfigDict(defer_build=True),
+)
+
+
+# Where a union could not be told apart, the model that finds what else is wrong, by the tags that
+# were recognised; below CTM and a card option there is only the card.
+_STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
+    (): PaymentFields,
+    ("CTM",): _WithNumber,
+    ("MTC",): _WithNumber,
+}
+
+
+def problems(error: ValidationError, raw: bytes) -> str:
+    """Every field of the body that is wrong and what is wrong with it, in one sentence."""
+    details = error.errors(include_url=False, include_input=False)
+    found = dict(map(_problem, details))
+    for detail in details:
+        if detail["type"].startswith("union_tag"):
+            stand_in = _STAND_IN.get(detail["loc"], TestCardCollection)
+            found = dict(_further_problems(stand_in, raw)) | found
+    return "; ".join(f"{field} {problem}" for field, problem in found.items())
+
+
+def _further_problems(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[str, str]]:
+    """What does not hang on the choice that could not be made."""
+    try:
+        model.model_validate_json(raw)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            yield _problem(detail)
+
+
+_PATTERNS = {
+    REQUEST_TIME: (
+        "must be a date and time such as 2026-01-31 09:30, 2026-01-31 09:30:00 "
+        "or 2026-01-31T09:30:00Z"
+    ),
+}
+
+
+_WORDS = {
+    "missing": "is required",
+    "string_type": "must be a string",
+    "float_type": "must be a number, without quotes",
+    "greater_than": "must be a number above 0",
+    "finite_number": "must be a number above 0",
+    "int_type": "must be an integer, without quotes",
+    "int_from_float": "must be an integer",
+}
+
+
+def _problem(detail: ErrorDetails) -> tuple[str, str]:
+    """One field and what is wrong with it."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    names = [part for part in detail["loc"] if part and isinstance(part, str)]
+    field = names[-1] if names else "the body"
+    if kind in _WORDS:
+        return field, _WORDS[kind]
+    match kind:
+        case "union_tag_not_found":
+            return str(context["discriminator"]).strip("'"), "is required"
+        case "union_tag_invalid":
+            tags = f"must be one of {context['expected_tags']}"
+            return str(context["discriminator"]).strip("'"), tags
+        case "literal_error":
+            return field, f"must be one of {context['expected']}".replace(" or ", ", ")
+        case "string_pattern_mismatch":
+            return field, _PATTERNS.get(context["pattern"], "must not be blank, nor hold a NUL")
+        case "json_invalid":
+            return "the body", f"is not valid JSON: {context['error']}"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return "the body", "must be a JSON object"
+        case _:
+            return field, detail["msg"].replace("Input should", "must").replace("Value", "value")

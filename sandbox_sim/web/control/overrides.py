@@ -1,0 +1,79 @@
+"""What is posted to add an override. Source: docs/control-api.md."""
+
+from typing import Any
+
+from pydantic import Field
+
+from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.control.overrides import (
+    MAX_DELAY_MS,
+    MAX_DELIVERIES,
+    Override,
+    contradiction,
+    override_of,
+)
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.web.control.control_input import Input
+from sandbox_sim.web.control.user_rules import UserRuleBody
+
+_CODE = f"one of {', '.join(CATALOGUE)}"
+_DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
+_SWITCH = "true or false"
+_CODES = f"^({'|'.join(CATALOGUE)})$"
+
+
+class OutcomeBody(Input):
+    """What is answered, and what becomes of the transaction."""
+
+    status: Status | None = Field(None, description=f"one of {', '.join(Status)}")
+    response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
+    code: str | None = Field(None, pattern=_CODES, description=_CODE)
+
+
+class BehaviourBody(Input):
+    """How the callback behaves."""
+
+    drop: bool = Field(False, description=_SWITCH)
+    duplicate: int | None = Field(
+        None, ge=2, le=MAX_DELIVERIES, description=f"an integer from 2 to {MAX_DELIVERIES}"
+    )
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY)
+    reorder: bool = Field(False, description=_SWITCH)
+    bad_signature: bool = Field(False, description=_SWITCH)
+    profile: Profile | None = Field(None, description=f"one of {', '.join(Profile)}")
+    before_response: bool = Field(False, description=_SWITCH)
+
+
+class OverrideBody(UserRuleBody):
+    """An override: the requests that it is for, and what is asked for."""
+
+    outcome: OutcomeBody = Field(
+        OutcomeBody(), description="an object with status or response_code"
+    )
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY)
+    callback: BehaviourBody = Field(
+        BehaviourBody(), description=f"an object with {', '.join(BehaviourBody.model_fields)}"
+    )
+
+    def contradiction(self) -> str | None:
+        """What cannot be had together, or of the operation that is named."""
+        if None not in {self.outcome.code, self.outcome.response_code}:
+            return "outcome.code is short for outcome.response_code: leave one of them out"
+        asked = contradiction(self._override(), self.match.operation)
+        return asked or super().contradiction()
+
+    def effect(self) -> dict[str, Any]:
+        """What is asked for, as `domain.overrides` reads it."""
+        effect = self._override().shown()
+        del effect["id"]
+        return effect
+
+    def _override(self) -> Override:
+        outcome = self.outcome.model_dump(mode="json", exclude_none=True)
+        if "code" in outcome:
+            outcome["response_code"] = outcome.pop("code")
+        manner = self.callback.model_dump(mode="json", exclude_defaults=True)
+        return override_of(
+            {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": manner}
+        )

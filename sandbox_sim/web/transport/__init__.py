@@ -1,0 +1,1 @@
+"""HTTP: connections, bytes in and out; nothing of payments."""
