@@ -229,7 +229,14 @@ class TestProcesses:
             python, capture_output=True, text=True, timeout=SOON, check=True
         )
 
-        loaded = {"address_option", "lazy", "serve", "configuration"}
+        loaded = {
+            "address_option",
+            "commands",
+            "commands.configuration",
+            "lazy_commands",
+            "serve",
+            "serve.command",
+        }
         assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
 
 

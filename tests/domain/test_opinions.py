@@ -151,7 +151,7 @@ class TestAForgedOne:
 
 class TestTheWay:
     @pytest.mark.parametrize(
-        ("trouble", "remedy"),
+        ("failure_kind", "remedy"),
         [
             (FailureKind.ADDRESS, "https://shop.example/callback"),
             (FailureKind.HOST, "DNS"),
@@ -182,7 +182,7 @@ class TestTheWay:
         assert reached(HERE, answer) == Opinion(Verdict.OK, f"{HERE} takes connections")
 
     @pytest.mark.parametrize(
-        ("trouble", "remedy"),
+        ("failure_kind", "remedy"),
         [(FailureKind.CERTIFICATE, "SSL_CERT_FILE"), (FailureKind.TLS, "http://")],
     )
     def test_tls_that_fails(self, failure_kind: FailureKind, remedy: str) -> None:

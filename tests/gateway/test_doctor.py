@@ -240,7 +240,7 @@ class TestWhatIsWrong:
 
 class TestTheWay:
     @pytest.mark.parametrize(
-        "trouble",
+        "failure_kind",
         [FailureKind.ADDRESS, FailureKind.HOST, FailureKind.CONNECTION, FailureKind.TIMEOUT],
     )
     async def test_one_that_cannot_be_reached_is_told_so_once(
@@ -259,7 +259,7 @@ class TestTheWay:
             "no callback comes through"
         }
 
-    @pytest.mark.parametrize("trouble", [FailureKind.TLS, FailureKind.CERTIFICATE])
+    @pytest.mark.parametrize("failure_kind", [FailureKind.TLS, FailureKind.CERTIFICATE])
     async def test_so_is_one_whose_tls_fails(self, failure_kind: FailureKind) -> None:
         seen = await visit(Answer(None, "", 3, "why not", failure_kind), profiles=tuple(Profile))
 

@@ -625,6 +625,6 @@ async def test_without_rules_nothing_is_looked_up(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail: Callable[..., None] = lambda *_: pytest.fail("the request was read for rules")  # noqa: E731
-    monkeypatch.setattr("sandbox_sim.web.api.dispatcher.asked_of", fail)
+    monkeypatch.setattr("sandbox_sim.web.api.dispatcher.match_facts_of", fail)
 
     assert (await sandbox.collect()).code == "202"

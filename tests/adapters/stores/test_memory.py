@@ -196,9 +196,9 @@ class TestExpiredTransactions:
 
 
 async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
-    await store.run(methodcaller("add_checkout", checkout("old")))
+    await store.run(methodcaller("add_card_page", checkout("old")))
     clock.move_to(after(minutes=15))
-    await store.run(methodcaller("add_checkout", checkout("new", expires_at=after(minutes=30))))
+    await store.run(methodcaller("add_card_page", checkout("new", expires_at=after(minutes=30))))
 
     assert list(store._unit._checkouts) == ["new"]
 
