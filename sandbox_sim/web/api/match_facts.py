@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from sandbox_sim.domain.control.user_rules import MatchFacts
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.web.api import request_models
-from sandbox_sim.web.control.control_input import LARGEST_INTEGER
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER
 
 
 def _tags(model: type[request_models.PaymentBody], name: str) -> tuple[str, ...]:
