@@ -46,7 +46,7 @@ from sandbox_sim.web.api.authentication import Authentication
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations, by_path
-from sandbox_sim.web.app import make_app
+from sandbox_sim.web.app import ROUTES, make_app
 from sandbox_sim.web.control.access import Guard, Hosts
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.events import EventRoutes
@@ -61,6 +61,7 @@ from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
+from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
 from sandbox_sim.web.pages.card_page import CardPageRoutes
 from sandbox_sim.web.public_address import OurAddress
 from sandbox_sim.web.routes import Route
@@ -96,7 +97,7 @@ class Parts:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
         events = EventRoutes(self.feed, self.clock)
-        groups = [*self.route_groups(), events]
+        groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
         app = make_app(
             self.dispatcher(api_routes),
             api_routes,
@@ -166,6 +167,14 @@ class Parts:
             await self.journal.save()
         finally:
             await self.store.close()
+
+    def facts(self) -> ServerFacts:
+        """What the OpenAPI document says of this server."""
+        return ServerFacts(
+            self.settings.base_path,
+            self.settings.sandbox_reject_status,
+            needs_token=self.settings.token is not None,
+        )
 
     def operations(self) -> Operations:
         """The twelve operations."""

@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -37,7 +37,7 @@ OURS = web.AppKey("OURS", tuple[str, ...])
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # The table of routes: those of the interface, then those of the control API.
-ROUTES = web.AppKey("ROUTES", tuple[Route, ...])
+ROUTES = web.AppKey("ROUTES", Sequence[Route])
 # Waits for callbacks that are being sent when the server stops, for at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 

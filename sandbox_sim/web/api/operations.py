@@ -21,6 +21,7 @@ from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.api import request_models, response_models
 from sandbox_sim.web.api.authentication import service_refusal
+from sandbox_sim.web.api.request_problems import problems
 from sandbox_sim.web.routes import Access, Answer, Body, ErrorCode, Route
 
 B = TypeVar("B", bound=request_models.Body)
@@ -61,7 +62,7 @@ class Call:
         try:
             body = model.model_validate_json(self.raw)
         except ValidationError as error:
-            raise BadRequest(request_models.problems(error, self.raw)) from None
+            raise BadRequest(problems(error, self.raw)) from None
         self._of_service(body)
         return body
 
@@ -72,7 +73,7 @@ class Call:
                 self.raw
             )
         except ValidationError as error:
-            raise BadRequest(request_models.problems(error, self.raw)) from None
+            raise BadRequest(problems(error, self.raw)) from None
         self._of_service(body)
         return body
 
@@ -171,7 +172,7 @@ class Operations:
 
     async def sms_balance(self, call: Call) -> Reply:
         """SMS balance."""
-        body = call.parsed(request_models.Body)
+        body = call.parsed(request_models.SmsBalanceQuery)
         return await self._refusal(call) or await self._sms.balance(body.service_id)
 
     async def _refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
@@ -241,7 +242,7 @@ class Operations:
             ),
             sms(
                 "/sms/balance", self.sms_balance, "show the SMS units of a service",
-                operations=(Operation.SMS_BALANCE,), body=Body(request_models.Body),
+                operations=(Operation.SMS_BALANCE,), body=Body(request_models.SmsBalanceQuery),
                 answers=(Answer(response_models.SmsBalanceFound),),
                 errors=_sms_rejections("400", "403"),
             ),

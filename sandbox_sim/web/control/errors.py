@@ -59,6 +59,8 @@ _OF_ACCESS: Final = {
 def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     """Every error of a route of the control API, in the order of their HTTP statuses."""
     found = {*route.errors, *_OF_ACCESS.get(route.access, ()), INTERNAL_ERROR, STORE_UNAVAILABLE}
+    if route.parameters:
+        found.add(NOT_FOUND)  # a name with NUL is never found
     if route.query is not None or route.body is not None:
         found.add(BAD_REQUEST)
     if route.body is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Final
 
 from aiohttp import web
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from sandbox_sim.domain.control.events import EventType, NumberedEvent, Wanted
 from sandbox_sim.gateway.control.event_feed import Feed
@@ -27,9 +27,8 @@ _HEADERS: Final = {
     "X-Accel-Buffering": "no",
 }
 
-_InTypes: Final = BeforeValidator(
-    lambda text: frozenset(map(EventType, text.split(","))), json_schema_input_type=str
-)
+_InTypes: Final = BeforeValidator(lambda text: frozenset(map(EventType, text.split(","))))
+_TYPE: Final = f"({'|'.join(EventType)})"
 
 
 class EventsQuery(Input):
@@ -41,7 +40,11 @@ class EventsQuery(Input):
     service_id: Annotated[int, InQuery] | None = Field(
         None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
     )
-    types: Annotated[frozenset[EventType], _InTypes] = Field(
+    types: Annotated[
+        frozenset[EventType],
+        _InTypes,
+        WithJsonSchema({"type": "string", "pattern": f"^{_TYPE}(,{_TYPE})*$"}),
+    ] = Field(
         frozenset(EventType),
         description=f"some of {', '.join(EventType)}, with commas between and no spaces",
     )

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal, NotRequired, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from sandbox_sim.domain.control.faults import LONGEST_S, STATUSES, Loss
@@ -33,6 +33,8 @@ def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
 
 class OneOf(Input):
     """An object that has exactly one of its fields."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:

@@ -33,7 +33,7 @@ def _digits(value: object) -> int:
     raise PydanticCustomError("digits", "must be an integer")
 
 
-InQuery = BeforeValidator(_digits, json_schema_input_type=int)
+InQuery = BeforeValidator(_digits)
 
 
 class Nothing(Input):
