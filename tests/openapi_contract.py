@@ -93,12 +93,9 @@ class Contract:
             for pattern, name in self._paths
             if pattern.fullmatch(path) or pattern.fullmatch(plain)
         ]
-        for item in items:
-            if method in item:
-                found: Schema = item[method]
-                return found
-        assert status >= 400, f"{method} {path} is not in the document"
-        return None
+        found: Schema | None = items[0].get(method) if items else None
+        assert found or status >= 400, f"{method} {path} is not in the document"
+        return found
 
     def _resolved(self, response: Schema) -> Schema:
         if "$ref" not in response:

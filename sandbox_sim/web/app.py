@@ -4,6 +4,7 @@
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from aiohttp import hdrs, web
@@ -25,7 +26,7 @@ from sandbox_sim.web.control.errors import (
 )
 from sandbox_sim.web.control.handlers import aiohttp_handler
 from sandbox_sim.web.control.input_parsing import BadInput
-from sandbox_sim.web.routes import CONTROL_PREFIX, Route
+from sandbox_sim.web.routes import CONTROL_PREFIX, ErrorCode, Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -65,8 +66,9 @@ def make_app(
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
     for route in control_routes:
         handler = aiohttp_handler(route, guard)
+        path = _router_path(route, control_routes)
         for prefix in prefixes:
-            app.router.add_route(route.method, prefix + route.path, handler, expect_handler=expect)
+            app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
     return app
 
 
@@ -116,4 +118,18 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
         case web.HTTPRequestEntityTooLarge():
             text = "The body is larger than the setting max_body_bytes allows"
             return error_response(BODY_TOO_LARGE, text)
-    return error_response(BAD_REQUEST._replace(status=failure.status), failure.reason)
+    code = failure.reason.lower().replace(" ", "_")
+    return error_response(ErrorCode(failure.status, code, ""), failure.reason)
+
+
+def _router_path(route: Route, table: Iterable[Route]) -> str:
+    """The path for the router, where a variable last part does not match the name of a sibling.
+
+    So `GET /_sandbox/callbacks/find` gets HTTP 405: it does not look for a callback named find.
+    """
+    parent, _, last = route.path.rpartition("/")
+    siblings = {each.path.removeprefix(f"{parent}/") for each in table}
+    names = sorted(each for each in siblings if re.fullmatch(r"\w+", each))
+    if not names or not re.fullmatch(r"{\w+}", last):
+        return route.path
+    return f"{parent}/{last[:-1]}:(?!(?:{'|'.join(names)})$)[^{{}}/]+}}"

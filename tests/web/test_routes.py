@@ -1,5 +1,7 @@
 """The table of routes: complete, and what the router and the dispatcher are made of."""
 
+import pytest
+
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.control.errors import errors_of
@@ -74,3 +76,32 @@ async def test_a_body_that_is_too_large_has_one_code_on_every_python(
 
     assert_error(answer, 413, "max_body_bytes")
     assert answer.body["error"]["code"] == "request_entity_too_large"
+
+
+@pytest.mark.parametrize("action", ["find", "count", "wait"])
+async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox, action: str) -> None:
+    """`Allow` names the methods that the action takes."""
+    for plural in ("requests", "callbacks", "sms"):
+        for method in ("GET", "PUT", "OPTIONS"):
+            answer = await ask(sandbox, method, f"/_sandbox/{plural}/{action}")
+
+            assert_error(answer, 405, method)
+            assert answer.headers["Allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("multipart/form-data", b"choice=pay"),
+        ("multipart/form-data; boundary=x", b"--x\r\n\r\npay\r\n--x--\r\n"),
+        ("application/x-www-form-urlencoded", b"choice=\xff"),
+    ],
+)
+async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
+    sandbox: Sandbox, content_type: str, body: bytes
+) -> None:
+    async with sandbox.session.post(
+        f"{sandbox.url}/_sandbox/pay/1", data=body, headers={"Content-Type": content_type}
+    ) as answer:
+        assert answer.status == 400
+        assert "Choose Pay, Fail or Cancel" in await answer.text()

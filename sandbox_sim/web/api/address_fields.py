@@ -29,7 +29,6 @@ _SCHEMA = core_schema.union_schema(
 # The document promises the pattern only. The description says what else the server takes.
 _JSON_SCHEMA = {
     "type": "string",
-    "format": "uri",
     "maxLength": MAX_CHARACTERS,
     "pattern": PLAIN,
     "description": EXPECTED + "; also with an IPv6 host, a user name, or escapes",

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from sandbox_sim.domain.control.events import EventType, NumberedEvent, Wanted
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.control.input_models import LARGEST_INTEGER, SERVICE_ID, Input, InQuery
+from sandbox_sim.web.control.input_models import SERVICE_ID, Input, QueryServiceId
 from sandbox_sim.web.routes import Answer, Query, Route
 
 # Seconds of real time without an event after which a comment is sent: a proxy would close the
@@ -37,9 +37,7 @@ class EventsQuery(Input):
     after: the same as the header `Last-Event-ID`, for readers that cannot send that header.
     """
 
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
     types: Annotated[
         frozenset[EventType],
         _InTypes,

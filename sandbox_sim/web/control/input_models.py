@@ -33,7 +33,11 @@ def _digits(value: object) -> int:
     raise PydanticCustomError("digits", "must be an integer")
 
 
-InQuery = BeforeValidator(_digits)
+_InQuery: Final = BeforeValidator(_digits)
+# The bounds stand first: the schema of a type that is validated in Python has none.
+QueryServiceId = Annotated[int, Field(gt=0, le=LARGEST_INTEGER), _InQuery]
+QueryId = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), _InQuery]
+QueryLimit = Annotated[int, Field(ge=1), _InQuery]
 
 
 class Nothing(Input):
@@ -43,9 +47,7 @@ class Nothing(Input):
 class ServiceQuery(Input):
     """One service, or all."""
 
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
 
 
 class PageQuery(Input):
@@ -54,8 +56,8 @@ class PageQuery(Input):
     A larger limit than `MAX_LIMIT` is no error: `page_size` is what the list keeps to.
     """
 
-    limit: Annotated[int, InQuery] = Field(
-        DEFAULT_LIMIT, ge=1, description=f"an integer above 0 (at most {MAX_LIMIT} are given)"
+    limit: QueryLimit = Field(
+        DEFAULT_LIMIT, description=f"an integer above 0 (at most {MAX_LIMIT} are given)"
     )
 
     @property
@@ -68,9 +70,7 @@ class ServiceListQuery(PageQuery):
     """The query of a list of one service, or of all, whose ids are texts."""
 
     after: str | None = Field(None, description="the id after which the list goes on")
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
 
     @property
     def listing(self) -> Listing:
@@ -86,9 +86,7 @@ class ServiceListQuery(PageQuery):
 class ListQuery(PageQuery):
     """The query of a list whose ids are numbers."""
 
-    after: Annotated[int, InQuery] | None = Field(
-        None, ge=1, le=LARGEST_INTEGER, description="the id after which the list goes on"
-    )
+    after: QueryId | None = Field(None, description="the id after which the list goes on")
 
 
 class Wait(Input):

@@ -14,8 +14,8 @@ from sandbox_sim.web.control.input_models import (
     LARGEST_INTEGER,
     SERVICE_ID,
     Input,
-    InQuery,
     ListQuery,
+    QueryServiceId,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -32,9 +32,7 @@ class Topup(Input):
 class LedgerListQuery(ListQuery):
     """The query of `GET ledger`; `service_id`, `account`, `reason` and `subject` are filters."""
 
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
     account: Account | None = Field(None, strict=False, description=f"one of {', '.join(Account)}")
     reason: Literal[REASONS] | None = Field(  # type: ignore[valid-type]
         None, description=f"one of {', '.join(REASONS)}"

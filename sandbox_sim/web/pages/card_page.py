@@ -90,10 +90,10 @@ class CardPageRoutes:
 
     async def choose(self, request: web.Request) -> web.Response:
         """Take the choice of the customer; after paying the browser goes to the landing page."""
-        form = await request.post()
         try:
+            form = await request.post()
             choice = Choice(str(form.get("choice", "")))
-        except ValueError:
+        except ValueError:  # no choice, or a body that is no form
             text = "<p>Choose Pay, Fail or Cancel.</p>"
             return _answer("Nothing was chosen", text, status=400)
         card_number = "".join(str(form.get("card_number", "")).split())
