@@ -106,7 +106,7 @@ class Seeding:
             return False
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
-        transaction = Transaction.begun(payment, network_id, client_key, at)
+        transaction = Transaction.start(payment, network_id, client_key, at)
         if outcome.code == "015":
             await unit.add_transaction(transaction.moved(Status.FAILED, at))
             return True

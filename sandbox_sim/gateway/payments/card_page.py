@@ -47,11 +47,11 @@ class CardPages:
             if page is None or page.transaction.status is not Status.PENDING:
                 return page
             transaction = page.transaction
-            if transaction.payment.asks_for_card and choice is Choice.PAY:
+            if transaction.payment.uses_card_entry and choice is Choice.PAY:
                 refusal = card_outcome(card_number, None, self._sandbox)
                 if refusal is not None:
                     return page._replace(problem="This card is not one of the sandbox test cards")
-                paid = transaction.payment.paid_by_card(card_number)
+                paid = transaction.payment.with_masked_card(card_number)
                 transaction = transaction._replace(payment=paid)
             to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
             if to is Status.PENDING:

@@ -106,7 +106,7 @@ def _html(page: Page) -> web.Response:
         f'<button name="choice" value="{choice}">{choice.capitalize()}</button> '
         for choice in Choice
     )
-    card = _CARD_FIELD if payment.asks_for_card else ""
+    card = _CARD_FIELD if payment.uses_card_entry else ""
     content = f'<dl>{rows}</dl>{problem}<form method="post">{card}{buttons}</form>'
     return _answer("Sandbox card payment", content)
 
