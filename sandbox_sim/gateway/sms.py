@@ -49,7 +49,7 @@ class Sms:
         if isinstance(recipients, Outcome):
             return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
         size = sms_encoding.measure(request.msg_body)
-        messages = self._messages(request.kept(), recipients, size)
+        messages = self._messages(request.redacted(), recipients, size)
         units = size.page_count * len(recipients)
         subject = messages[0].batch_id or messages[0].processing_id
 

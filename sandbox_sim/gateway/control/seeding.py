@@ -130,7 +130,7 @@ class Seeding:
         number = msisdn.international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
         message = sms.acknowledged(
-            request.kept(), number, size, at, processing_id=subject, batch_id=None
+            request.redacted(), number, size, at, processing_id=subject, batch_id=None
         )
         await unit.add_messages([message])
         job = Job(at + self._transition, JobKind.SETTLE_SMS, service_id, subject)

@@ -240,13 +240,13 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         kept = self._services[query.service_id].messages
-        first = query.first
+        first = query.offset
         if not query.filtered:
             if first >= len(kept):
                 return [], len(kept)
             page = itertools.islice(reversed(kept.values()), first, first + query.limit)
             return list(page), len(kept)
-        found = [message for message in reversed(kept.values()) if query.admits(message)]
+        found = [message for message in reversed(kept.values()) if query.matches(message)]
         return found[first : first + query.limit], len(found)
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:

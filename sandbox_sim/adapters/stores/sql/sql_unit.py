@@ -294,14 +294,14 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
             count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
             total = count[0] if count else 0
             page = f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
-            values += [query.limit, query.first]
+            values += [query.limit, query.offset]
         else:
             # Positions have no gaps, so any page is as near as the first.
             total = await self._last_position(query.service_id)
             page = "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC"
-            newest = total - query.first
+            newest = total - query.offset
             values = [query.service_id, newest, newest - query.limit]
-        if query.first >= total:
+        if query.offset >= total:
             return [], total
         found = await self._rows(select(rows.MESSAGE, "messages", page), *values)
         return [rows.to_message(row) for row in found], total
