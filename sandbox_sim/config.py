@@ -261,12 +261,12 @@ class Settings(BaseModel):
     def receivers(self) -> CallbackHosts:
         """Where callbacks may go."""
         lists = self.callback_hosts
-        return CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
+        return CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
 
     def routes(self) -> CallbackRoutes:
         """Where callbacks really go, and what they carry."""
         headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
-        return CallbackRoutes.of(self.callback_rewrites, headers)
+        return CallbackRoutes.parse(self.callback_rewrites, headers)
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, SecretStr
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
-from sandbox_sim.domain.callbacks.allowed_hosts import entry_of
+from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
-from sandbox_sim.domain.callbacks.rewrites import beginning_of, rewrites_of
+from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
 from sandbox_sim.domain.hosts import Host, pattern_of
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
@@ -72,18 +72,18 @@ def _allowed_host(value: str) -> str:
 
 
 def _callback_host(value: str) -> str:
-    entry_of(value)
+    parse_entry(value)
     return value
 
 
 def _beginning(value: str) -> str:
-    beginning_of(value)
+    parse_url_prefix(value)
     check_address(value)
     return value
 
 
 def _rewrites(value: dict[str, str]) -> dict[str, str]:
-    rewrites_of(value)
+    parse_rewrites(value)
     return value
 
 

@@ -65,7 +65,7 @@ def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str)
         url = read(address)
     except BadAddress:
         return
-    routes = CallbackRoutes.of({f"{url.scheme}://{url.host_port_subcomponent}": to}, {})
+    routes = CallbackRoutes.parse({f"{url.scheme}://{url.host_port_subcomponent}": to}, {})
 
     assert read(routes.target(address)).raw_host
 

@@ -20,7 +20,7 @@ from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, Answer, FailureKind
+from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.http_addresses import read
 
@@ -68,13 +68,13 @@ class _DestinationCheck:
         self._refused: dict[str, None] = {}
         self._goes_out = False
 
-    def admits_host(self) -> bool:
+    def allows_host(self) -> bool:
         """Whether it is worth looking the host up."""
-        return self._noted(self._host, admitted=self._hosts.admits_host(self._host))
+        return self._noted(self._host, admitted=self._hosts.allows_host(self._host))
 
-    def admits(self, address: str) -> bool:
+    def allows_address(self, address: str) -> bool:
         """Whether a connection may go to this address."""
-        admitted = self._noted(address, admitted=self._hosts.admits(self._host, address))
+        admitted = self._noted(address, admitted=self._hosts.allows_address(self._host, address))
         self._goes_out = self._goes_out or admitted
         return admitted
 
@@ -111,7 +111,7 @@ def _socket(where: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
     """A socket for an address as `getaddrinfo` describes it; `OSError` if none may go there."""
     family, kind, protocol, _, target = where
     way = _DESTINATION_CHECK.get()
-    if not way.admits(target[0]):
+    if not way.allows_address(target[0]):
         raise OSError(f"{target[0]} is refused by the setting callback_hosts")
     return _Socket(family, kind, protocol, way.sockets)
 
@@ -166,7 +166,7 @@ class HttpCallbackSender:
         body: bytes,
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> ReceiverResponse:
         """One POST: no redirects, a capped read, and never an exception.
 
         on_status: called as soon as the HTTP status is there.
@@ -174,7 +174,7 @@ class HttpCallbackSender:
         many_idle = self._sockets.count - self._calls >= KEPT_IDLE
         session = self._closing_session if many_idle else self._session
         if session is None:
-            return Answer(None, "", 0, "the gateway is not running")
+            return ReceiverResponse(None, "", 0, "the gateway is not running")
         started = self._clock.monotonic()
         received = _Received()
         failure_kind, problem = None, None
@@ -184,7 +184,7 @@ class HttpCallbackSender:
             way = received.way = _DestinationCheck(
                 self._hosts, address.raw_host or "", self._sockets
             )
-            if way.admits_host():
+            if way.allows_host():
                 _DESTINATION_CHECK.set(way)
                 request = session.post(
                     address,
@@ -207,7 +207,7 @@ class HttpCallbackSender:
             failure_kind, problem = FailureKind.SETTING, refusal
         duration_ms = round((self._clock.monotonic() - started) * 1000)
         text = received.body.decode("utf-8", "replace")
-        return Answer(received.status, text, duration_ms, problem, failure_kind)
+        return ReceiverResponse(received.status, text, duration_ms, problem, failure_kind)
 
 
 @lru_cache(maxsize=16)

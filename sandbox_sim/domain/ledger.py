@@ -12,7 +12,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import plain
+from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.vocabulary import Operation
@@ -56,7 +56,7 @@ def shown(posting: Posting) -> dict[str, object]:
     return {
         "service_id": posting.service_id,
         "account": posting.account.value,
-        "amount": plain(posting.amount),
+        "amount": plain_decimal(posting.amount),
         "reason": posting.reason,
         "subject": posting.subject,
         "at": iso(posting.at),

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, read
 from tests.adapters.conftest import Receiver, http, post
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
@@ -50,7 +50,7 @@ def can_be_called(address: str) -> bool:
     return True
 
 
-async def attempts_at(*addresses: str) -> list[Answer]:
+async def attempts_at(*addresses: str) -> list[ReceiverResponse]:
     """What the sender gets, where one receiver has every IP address and every port.
 
     Only the connecting of the sockets leads there, so that no other machine is called.
@@ -69,7 +69,7 @@ async def attempts_at(*addresses: str) -> list[Answer]:
         return [await post(sender, address, TIMEOUT) for address in addresses]
 
 
-def arrives(answer: Answer) -> bool:
+def arrives(answer: ReceiverResponse) -> bool:
     return (answer.status_code, answer.problem, answer.failure_kind) == (200, None, None)
 
 

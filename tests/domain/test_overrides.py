@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState, Profile
 from sandbox_sim.domain.control.overrides import (
     CODE_OF_QUERY,
     HOLD,
@@ -194,9 +194,9 @@ class TestCallbacks:
         dropped = Override("O1", Status.FAILED, callback=Behaviour(drop=True)).marked(callback())
         held = Override("O1", callback=Behaviour(reorder=True, duplicate=2)).marked(callback())
 
-        assert (dropped.state, dropped.held) == (Delivery.DROPPED, False)
+        assert (dropped.state, dropped.held) == (DeliveryState.DROPPED, False)
         assert dropped.note == "override O1 asks for status 001, callback drop"
-        assert (held.state, held.held) == (Delivery.PENDING, True)
+        assert (held.state, held.held) == (DeliveryState.PENDING, True)
         assert held.note == "override O1 asks for callback duplicate 2, callback reorder"
 
     def test_one_that_behaves_needs_no_word(self) -> None:

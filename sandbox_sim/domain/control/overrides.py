@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Profile
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE, Outcome
 from sandbox_sim.domain.payments.transactions import Status
@@ -160,7 +160,7 @@ class Override(NamedTuple):
         manner = self.callback
         if manner == USUAL_BEHAVIOUR:
             return callback
-        state = Delivery.DROPPED if manner.drop else Delivery.PENDING
+        state = DeliveryState.DROPPED if manner.drop else DeliveryState.PENDING
         return callback._replace(state=state, held=manner.reorder, note=self.why)
 
     def shown(self) -> dict[str, Any]:

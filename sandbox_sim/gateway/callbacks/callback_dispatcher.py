@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, FailureKind, Schedule
+from sandbox_sim.domain.callbacks.callbacks import (
+    Callback,
+    DeliveryState,
+    FailureKind,
+    ReceiverResponse,
+    Schedule,
+)
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text
@@ -156,7 +162,7 @@ class CallbackDispatcher:
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
         callback = await unit.callback(job.service_id, job.subject)
-        if callback is None or callback.state is not Delivery.PENDING:
+        if callback is None or callback.state is not DeliveryState.PENDING:
             await unit.finish(job)
             return _nothing
         return lambda: self._enqueue(job, callback)
@@ -174,7 +180,7 @@ class CallbackDispatcher:
         """Break off the attempts of a service, or of all (None); nothing of them is recorded."""
         self._queue.remove(service_id)
         senders = [
-            task for task, taken in self._senders.items() if taken and taken.is_of(service_id)
+            task for task, taken in self._senders.items() if taken and taken.belongs_to(service_id)
         ]
         for task in senders:
             task.cancel()
@@ -283,7 +289,7 @@ class CallbackDispatcher:
         stalled = answer.failure_kind is FailureKind.TIMEOUT
         return _Ended(Standing.STALLED if stalled else Standing.TRIED)
 
-    async def _attempt(self, callback: Callback, target: str) -> Answer | None:
+    async def _attempt(self, callback: Callback, target: str) -> ReceiverResponse | None:
         """What the receiver answers; None where the attempt is cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._schedule.timeout
@@ -303,9 +309,11 @@ class CallbackDispatcher:
                 return None
             raise
 
-    async def _record(self, job: Job, callback: Callback, answer: Answer, target: str) -> None:
+    async def _record(
+        self, job: Job, callback: Callback, answer: ReceiverResponse, target: str
+    ) -> None:
         """Save an attempt, and plan the next one where there is one."""
-        tried = callback.tried(answer, self._clock.now(), self._schedule, target)
+        tried = callback.with_attempt(answer, self._clock.now(), self._schedule, target)
         attempt = tried.attempts[-1]
 
         async def record(unit: Unit) -> None:
@@ -335,14 +343,14 @@ class CallbackDispatcher:
         """Tell of what went wrong, and of a receiver that is back; the rest at debug."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
-        if callback.state is Delivery.DELIVERED:
+        if callback.state is DeliveryState.DELIVERED:
             level = logging.DEBUG if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
         following = ""
         if attempt.next_attempt_at is not None:
             following = f"; next attempt in {self._schedule.interval.total_seconds():g} s"
-        elif callback.state is Delivery.FAILED:
+        elif callback.state is DeliveryState.FAILED:
             following = "; that was the last attempt"
         transaction_id = redact_text(callback.transaction_id)
         log.log(

@@ -95,9 +95,9 @@ class Control:
         )
         name = redact_text(request.match_info["name"])
         if len(body) < _QUICKLY_REDACTED:
-            kept = inbox.kept(message)
+            kept = inbox.redacted(message)
         else:
-            kept = await asyncio.to_thread(inbox.kept, message)
+            kept = await asyncio.to_thread(inbox.redacted, message)
         await self._store.run(lambda unit: unit.add_inbox_message(name, kept))
         return web.json_response({"status": "received"})
 

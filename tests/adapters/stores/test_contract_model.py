@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.control.snapshots import moved_on
@@ -134,10 +134,10 @@ async def notify(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
 
 
 async def deliver(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
-    waiting = [n for n, c in enumerate(model.callbacks) if c.state is Delivery.PENDING]
+    waiting = [n for n, c in enumerate(model.callbacks) if c.state is DeliveryState.PENDING]
     if waiting:
         place = waiting[step.number % len(waiting)]
-        model.callbacks[place] = model.callbacks[place]._replace(state=Delivery.DELIVERED)
+        model.callbacks[place] = model.callbacks[place]._replace(state=DeliveryState.DELIVERED)
         await unit.save_callback(model.callbacks[place])
 
 

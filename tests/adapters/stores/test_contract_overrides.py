@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Profile
 from sandbox_sim.domain.control.overrides import Behaviour, Override
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
@@ -29,7 +29,7 @@ async def test_a_transaction_keeps_its_override(store: Store, override: Override
 
 
 async def test_a_callback_keeps_its_note(store: Store) -> None:
-    kept = callback(state=Delivery.DROPPED, note="override O1 dropped it")
+    kept = callback(state=DeliveryState.DROPPED, note="override O1 dropped it")
 
     await store.run(lambda unit: unit.save_callback(kept))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Delivery
+from sandbox_sim.domain.callbacks.callbacks import Attempt, DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.control.snapshots import Snapshot, moved_on
 from sandbox_sim.domain.control.user_rules import Match
@@ -48,7 +48,7 @@ async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
             transaction(network_id, transaction_id=f"T{n}", **own, **decided)
         )
         await unit.add_card_page(checkout(f"P{name}", network_transaction_id=network_id, **own))
-        done = {"state": Delivery.FAILED} if n == 1 else {}
+        done = {"state": DeliveryState.FAILED} if n == 1 else {}
         await unit.save_callback(callback(f"C{name}", attempts=(TRIED,), **own, **done))
         await unit.add_job(job(f"C{name}", after(minutes=n), **own))
         await unit.post(posting(**own))

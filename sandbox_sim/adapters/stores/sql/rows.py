@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, DeliveryState, Profile
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import NO_SERVICE, Entry
@@ -135,7 +135,7 @@ def to_callback(row: Row) -> Callback:
     *texts, profile, body, signature, created_at, state, attempts, note, held, target = row
     begun = moment(created_at)
     tried = tuple(_to_attempt(document, begun) for document in json.loads(attempts))
-    standing = begun, Delivery(state), tried, note, bool(held), target
+    standing = begun, DeliveryState(state), tried, note, bool(held), target
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 
