@@ -10,7 +10,7 @@ from decimal import Decimal
 from random import Random
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.control.people import Lives, Person, Purchase, Text
+from sandbox_sim.domain.control.people import Person, SamplePayment, SampleRecords, SampleSms
 from sandbox_sim.domain.msisdn import DECLINED_DIGIT, NETWORK_OF_PREFIX
 from sandbox_sim.domain.payments import billers
 from sandbox_sim.domain.payments.card_page import Choice
@@ -85,12 +85,12 @@ class FakePeople:
         self._kinds = [kind for kind in _KINDS if self._cards or kind.operation != Operation.CARD]
         self._senders = senders or ("Shop",)
 
-    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+    def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
         """So many payments and SMS, of half as many people."""
         own = _Seed(seed, service_id)
         people = self._people(own, (count + 1) // 2)
         customers = [people[number % len(people)] for number in range(count)]
-        return Lives(
+        return SampleRecords(
             people,
             [self._purchase(own, number, person) for number, person in enumerate(customers)],
             [self._text(own, number, person) for number, person in enumerate(customers)],
@@ -121,7 +121,7 @@ class FakePeople:
         is_declined = number % _ONE_DECLINED == _ONE_DECLINED - 1
         return begin + (DECLINED_DIGIT if is_declined else str(chance.randrange(9)))
 
-    def _purchase(self, own: _Seed, number: int, person: Person) -> Purchase:
+    def _purchase(self, own: _Seed, number: int, person: Person) -> SamplePayment:
         chance, kind = own.chance("purchase", number), self._kinds[number % len(self._kinds)]
         nw, party = person.nw, person.customer_number
         if kind.operation is Operation.CARD:
@@ -143,22 +143,22 @@ class FakePeople:
         )
         first = _FIRST_NETWORK_ID + own.chance("ids").randrange(_NETWORK_IDS - _IN_ONE_SEED)
         is_pending = number % _ONE_PENDING == _ONE_PENDING // 2
-        return Purchase(
+        return SamplePayment(
             network_transaction_id=str(first + number),
             payment=payment,
             ago=timedelta() if is_pending else _seconds(chance, 60, 600),
             choice=_CHOICES[number // len(self._kinds) % len(_CHOICES)],
-            choosing=_seconds(chance, 5, 45),
+            time_to_choose=_seconds(chance, 5, 45),
         )
 
-    def _text(self, own: _Seed, number: int, person: Person) -> Text:
+    def _text(self, own: _Seed, number: int, person: Person) -> SampleSms:
         chance = own.chance("text", number)
         words = {
             "name": person.name.split()[0],
             "order": _order(number),
             "code": f"{chance.randrange(10**4):04d}",
         }
-        return Text(
+        return SampleSms(
             processing_id=f"{chance.getrandbits(128):032x}",
             customer_number=person.customer_number,
             sender_id=chance.choice(self._senders),

@@ -208,7 +208,7 @@ class Parts:
             JobKind.SETTLE: self.settlement.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
-            JobKind.LET_GO: self.held.on_due,
+            JobKind.RELEASE: self.held.on_due,
         }
         return Scheduler(self.store, self.clock, self.deliveries, handlers)
 

@@ -15,20 +15,22 @@ def compact(document: object) -> str:
     return _COMPACT.encode(document)
 
 
-def said(text: str, otherwise: object) -> object:
+def parse_json(text: str, default: object) -> object:
     """What a JSON text says; `otherwise` for any other text, and for NaN and numbers too large."""
     try:
-        document: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        document: object = json.loads(
+            text, parse_constant=_reject_constant, parse_float=_finite_float
+        )
     except (ValueError, RecursionError):
-        return otherwise
+        return default
     return document
 
 
-def _refused(constant: str) -> object:
+def _reject_constant(constant: str) -> object:
     raise ValueError(constant)
 
 
-def _finite(text: str) -> float:
+def _finite_float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(text)

@@ -156,7 +156,7 @@ def test_an_audit_agrees_where_balance_and_sum_are_the_same(balance: str, agrees
 def test_a_line_must_meet_all_that_is_asked_for(query: LedgerQuery, admitted: bool) -> None:
     line = LedgerLine(7, Posting(55, Account.SMS, Decimal(-1), "charge", "M1", NOON))
 
-    assert query.admits(line) is admitted
+    assert query.matches(line) is admitted
 
 
 @pytest.mark.decision("D21")

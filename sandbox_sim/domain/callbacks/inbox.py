@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from sandbox_sim.domain.callbacks.callbacks import sign
-from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 
@@ -64,7 +64,7 @@ def shown(message: InboxMessage) -> dict[str, object]:
         "method": message.method,
         "headers": dict(message.headers),
         "body": message.body,
-        "json": said(message.body, None),
+        "json": parse_json(message.body, None),
         "signature": message.signature,
     }
 

@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Final
 
-from sandbox_sim.domain.control.events import Event, EventText, EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import (
+    Event,
+    EventFilter,
+    EventText,
+    EventType,
+    NumberedEvent,
+)
 from sandbox_sim.gateway.ports import Clock, Relay
 
 # How many events are kept for those who come back, and how many bytes of them.
@@ -78,7 +84,7 @@ class Reader:
         self,
         clock: Clock,
         memory: _Memory,
-        wanted: Wanted,
+        wanted: EventFilter,
         missed: Iterable[_Held],
         most_waiting: int,
         hang_up: Callable[[], None],
@@ -114,7 +120,7 @@ class Reader:
 
     def tell(self, held: _Held) -> None:
         """Let it hear of this, if it wants to; never waits."""
-        if self._wanted.admits(held.told.event):
+        if self._wanted.matches(held.told.event):
             self._memory.hold(held)
             self.waiting_bytes += held.size
             self._queue.append(held)
@@ -235,7 +241,7 @@ class Feed:
 
     @contextmanager
     def listening(
-        self, wanted: Wanted, after: str | None, hang_up: Callable[[], None]
+        self, wanted: EventFilter, after: str | None, hang_up: Callable[[], None]
     ) -> Iterator[Reader]:
         """A reader, who hears what comes from now on, or what came after the event of this id."""
         self._record()

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sandbox_sim.domain.control.listing import Listing, stretch
+from sandbox_sim.domain.control.listing import Listing, merged_page
 from sandbox_sim.domain.control.user_rules import (
-    MAX_RULES,
+    MAX_USER_RULES,
     Match,
     MatchFacts,
     UserRule,
@@ -45,7 +45,9 @@ class UserRules:
 
     def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
         """The rules of a kind that are for a request and were not used up when they were read."""
-        return [rule for rule in self.loaded[kind] if not rule.used_up and rule.match.admits(asked)]
+        return [
+            rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
+        ]
 
     async def add(
         self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
@@ -55,7 +57,7 @@ class UserRules:
 
         async def work(unit: Unit) -> None:
             others = [other for other in await unit.rules() if other.kind is kind]
-            if len(others) >= MAX_RULES:
+            if len(others) >= MAX_USER_RULES:
                 used_up = [other for other in others if other.used_up]
                 if not used_up:
                     raise TooManyUserRules
@@ -71,7 +73,7 @@ class UserRules:
         """The rules of a kind as they stand, the newest first."""
         rules = await self._store.run(lambda unit: unit.rules())
         asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
-        return stretch([asked], listing, attrgetter("id"), attrgetter("created_at"))
+        return merged_page([asked], listing, attrgetter("id"), attrgetter("created_at"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
         """Take out those of one service, or all of the kind; how many there were."""
@@ -111,7 +113,7 @@ async def still_open(unit: Unit, known: UserRule) -> UserRule | None:
 
 async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
     """Keep that a rule met a request; every server hears when it is used up by that."""
-    met = rule.met(applied=applied)
+    met = rule.counted(applied=applied)
     await unit.save_rule(met)
     if met.used_up:
         await unit.announce(Topic.RULES)

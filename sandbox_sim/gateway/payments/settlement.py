@@ -75,9 +75,9 @@ class Settlement:
         """Each of its deliveries is a callback by itself, with attempts of its own."""
         manner = override.callback
         for name in (callback.id, *(self._ids.message_id() for _ in range(1, manner.duplicate))):
-            each = override.marked(callback)._replace(id=name)
+            each = override.applied_to(callback)._replace(id=name)
             await unit.save_callback(each)
-            departure = manner.departure(each, now)
+            departure = manner.delivery_job(each, now)
             if departure is not None:
                 await unit.add_job(departure)
         if manner.reorder:

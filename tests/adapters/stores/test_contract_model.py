@@ -14,7 +14,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.control.snapshots import moved_on
+from sandbox_sim.domain.control.snapshots import with_times_shifted
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, LedgerQuery, Posting
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -213,7 +213,9 @@ async def put_back(unit: Unit, model: Model, _step: Step, now: datetime) -> None
         kept, at = model.kept
         model.claimed.clear()
         for name in RECORDS:
-            setattr(model, name, [moved_on(each, now - at) for each in getattr(kept, name)])
+            setattr(
+                model, name, [with_times_shifted(each, now - at) for each in getattr(kept, name)]
+            )
 
 
 RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")

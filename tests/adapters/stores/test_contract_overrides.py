@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Profile
-from sandbox_sim.domain.control.overrides import Behaviour, Override
+from sandbox_sim.domain.control.overrides import CallbackBehaviour, Override
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import SERVICE, callback, transaction
@@ -15,7 +15,7 @@ EVERYTHING = Override(
     Status.CANCELLED,
     "202",
     500,
-    Behaviour(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT),
+    CallbackBehaviour(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT),
 )
 
 

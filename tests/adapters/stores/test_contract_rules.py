@@ -39,7 +39,7 @@ async def test_the_newest_comes_first_and_keeps_its_place_when_it_changes(store:
     async def work(unit: Unit) -> None:
         for each in "O1", "O2", "O3":
             await unit.save_rule(rule(each))
-        await unit.save_rule(rule("O1").met(applied=True))
+        await unit.save_rule(rule("O1").counted(applied=True))
 
     await store.run(work)
 
@@ -67,7 +67,7 @@ async def test_what_a_failing_unit_did_to_rules_is_taken_back(store: Store) -> N
     await store.run(lambda unit: unit.save_rule(rule("O1")))
 
     async def work(unit: Unit) -> None:
-        await unit.save_rule(rule("O1").met(applied=True))
+        await unit.save_rule(rule("O1").counted(applied=True))
         await unit.save_rule(rule("O2"))
         await unit.delete_rule(rule("O1"))
         raise ValueError

@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks.callbacks import Attempt, DeliveryState
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.control.snapshots import Snapshot, moved_on
+from sandbox_sim.domain.control.snapshots import Snapshot, with_times_shifted
 from sandbox_sim.domain.control.user_rules import Match
 from sandbox_sim.domain.ledger import Account, LedgerQuery
 from sandbox_sim.domain.payments.transactions import Status
@@ -99,7 +99,7 @@ def later(state: dict[str, Any], **by: float) -> dict[str, Any]:
     def moved(kept: Any) -> Any:
         if isinstance(kept, list):
             return [moved(each) for each in kept]
-        return moved_on(kept, after(**by) - NOW)
+        return with_times_shifted(kept, after(**by) - NOW)
 
     return {name: moved(kept) for name, kept in state.items()}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.control.events import EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.gateway.control.event_feed import Feed, Reader
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
 from sandbox_sim.gateway.ports import Unit
@@ -59,7 +59,7 @@ def readers() -> Iterator[ExitStack]:
 
 async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
     """A reader, once the other servers know of it."""
-    reader = readers.enter_context(at.feed.listening(Wanted(), None, lambda: None))
+    reader = readers.enter_context(at.feed.listening(EventFilter(), None, lambda: None))
     await eventually(lambda: all(each.store.relay.wanted for each in others))
     return reader
 
@@ -110,7 +110,7 @@ async def test_however_much_there_is_and_however_long(
 
     await there.telling.run(methodcaller("add_messages", messages))
 
-    mine = readers.enter_context(there.feed.listening(Wanted(), None, lambda: None))
+    mine = readers.enter_context(there.feed.listening(EventFilter(), None, lambda: None))
     await there.telling.run(methodcaller("save_messages", messages))
     heard, same = await hear(reader, 120), await hear(mine, 60)
     assert [told.event.data for told in heard[60:]] == [told.event.data for told in same]

@@ -19,7 +19,7 @@ from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback, Del
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import KEPT_REQUESTS, NO_SERVICE, Entry
-from sandbox_sim.domain.control.listing import Listing, stretch
+from sandbox_sim.domain.control.listing import Listing, merged_page
 from sandbox_sim.domain.control.user_rules import UserRule
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import Transaction
@@ -163,8 +163,8 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
             return list(itertools.islice(newest, listing.limit))
         lists = [service.transactions.newest_first() for service in services]
         # The ids of transactions count up.
-        place_of = attrgetter("initiated_at", "network_transaction_id")
-        return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
+        sort_key = attrgetter("initiated_at", "network_transaction_id")
+        return merged_page(lists, listing, attrgetter("network_transaction_id"), sort_key)
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
         lists = [
@@ -179,12 +179,12 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return self._by_place(lists, listing, "processing_id")
 
     def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
-        name_of, service_of = attrgetter(name), attrgetter("service_id")
+        id_of, service_of = attrgetter(name), attrgetter("service_id")
 
-        def place_of(record: T) -> int:
-            return self._services[service_of(record)].places[name_of(record)]
+        def sort_key(record: T) -> int:
+            return self._services[service_of(record)].places[id_of(record)]
 
-        return stretch(lists, listing, name_of, place_of)
+        return merged_page(lists, listing, id_of, sort_key)
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
@@ -205,7 +205,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
         lists = [reversed(service.entries) for service in self._listed(listing.service_id)]
-        found = stretch(lists, listing, lambda place: place[1].id, itemgetter(0))
+        found = merged_page(lists, listing, lambda place: place[1].id, itemgetter(0))
         return [entry for _, entry in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
@@ -254,7 +254,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
         newest_first = self._inboxes.newest_first(name)
-        return stretch([newest_first], listing, attrgetter("id"), attrgetter("at"))
+        return merged_page([newest_first], listing, attrgetter("id"), attrgetter("at"))
 
     async def clear_inbox(self, name: str) -> int:
         cleared, undo = self._inboxes.clear(name)

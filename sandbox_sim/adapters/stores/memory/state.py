@@ -16,7 +16,7 @@ from sandbox_sim.adapters.stores.memory.status_cache import StatusCache
 from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import Entry
-from sandbox_sim.domain.control.snapshots import Snapshot, moved_on
+from sandbox_sim.domain.control.snapshots import Snapshot, with_times_shifted
 from sandbox_sim.domain.control.user_rules import UserRule
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
@@ -79,7 +79,7 @@ def copied(kept: Any, by: timedelta) -> Any:
         case list() | deque():
             return type(kept)(copied(each, by) for each in kept)
         case _:
-            return moved_on(kept, by)
+            return with_times_shifted(kept, by)
 
 
 # A term is a moment of gateway time; cachetools only compares it with what its timer says.

@@ -7,7 +7,7 @@ from typing import Final
 
 from cachetools import TLRUCache
 
-from sandbox_sim.domain.control.snapshots import moved_on
+from sandbox_sim.domain.control.snapshots import with_times_shifted
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.gateway.ports import Clock
 
@@ -62,7 +62,7 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         """Another one with the transactions that are not over, every time so much later."""
         now, other = self._clock.now(), StatusCache(self._clock)
         for network_id, transaction in self.records.items():
-            moved = moved_on(transaction, by)
+            moved = with_times_shifted(transaction, by)
             if not moved.is_over(now):
                 other.records[network_id] = moved
                 other._keep(network_id, max(moved.expires_at, now))

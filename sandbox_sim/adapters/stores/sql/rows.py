@@ -14,8 +14,8 @@ from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, DeliverySt
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import NO_SERVICE, Entry
-from sandbox_sim.domain.control.overrides import override_of
-from sandbox_sim.domain.control.user_rules import UserRule, UserRuleKind, match_of
+from sandbox_sim.domain.control.overrides import parse_override
+from sandbox_sim.domain.control.user_rules import UserRule, UserRuleKind, parse_match
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
@@ -95,7 +95,7 @@ def to_transaction(row: Row) -> Transaction:
         moment(initiated_at),
         Status(status),
         _maybe_moment(decided_at),
-        None if override is None else override_of(json.loads(override)),
+        None if override is None else parse_override(json.loads(override)),
         bool(by_hand),
         *targets,
     )
@@ -235,7 +235,7 @@ def from_rule(rule: UserRule) -> Row:
 def to_rule(row: Row) -> UserRule:
     """From the columns of `RULE`."""
     _, rule_id, kind, match, effect, times, created_at, *counts = row
-    documents = match_of(json.loads(match)), json.loads(effect)
+    documents = parse_match(json.loads(match)), json.loads(effect)
     return UserRule(rule_id, UserRuleKind(kind), *documents, times, moment(created_at), *counts)
 
 
