@@ -40,7 +40,7 @@ from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import Profile
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
-from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
+from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
 from sandbox_sim.domain.payments.cards import TEST_CARDS, Brand
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
@@ -256,7 +256,7 @@ class Settings(BaseModel):
     def listed_hosts(self) -> list[Host]:
         """The hosts of `allowed_hosts` and of `public_url`."""
         public = [host_in(self.public_url)] if self.public_url else []
-        return [*map(pattern_of, self.allowed_hosts), *public]
+        return [*map(parse_host_pattern, self.allowed_hosts), *public]
 
     def receivers(self) -> CallbackHosts:
         """Where callbacks may go."""

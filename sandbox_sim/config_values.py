@@ -11,7 +11,7 @@ from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
 from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
-from sandbox_sim.domain.hosts import Host, pattern_of
+from sandbox_sim.domain.hosts import Host, parse_host_pattern
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -63,11 +63,11 @@ def _public_url(value: str | None) -> str | None:
 
 def host_in(url: str) -> Host:
     """The host of an address of ours as browsers write it, or `ValueError`."""
-    return pattern_of((urlsplit(url).hostname or "").encode("idna").decode())
+    return parse_host_pattern((urlsplit(url).hostname or "").encode("idna").decode())
 
 
 def _allowed_host(value: str) -> str:
-    pattern_of(value)
+    parse_host_pattern(value)
     return value
 
 

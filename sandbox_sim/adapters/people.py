@@ -114,7 +114,7 @@ class FakePeople:
     def _phone(self, own: _Seed, number: int) -> str:
         """A number of the allowlist, in local form."""
         chance = own.chance("phone", number)
-        listed = sorted(filter(self._allowlist.admits, self._allowlist.numbers))
+        listed = sorted(filter(self._allowlist.allows, self._allowlist.numbers))
         if listed:
             return chance.choice(listed)
         begin = f"{chance.choice(self._allowlist.prefixes)}{chance.randrange(10**9):09d}"[:9]

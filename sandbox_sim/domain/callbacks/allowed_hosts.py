@@ -22,7 +22,7 @@ from sandbox_sim.domain.callbacks.reached_addresses import (
     reached_addresses,
     reached_range,
 )
-from sandbox_sim.domain.hosts import address_of, name_of
+from sandbox_sim.domain.hosts import normalized_host, parse_address
 
 # A glob over host names, or a range of addresses; one address is a range of one.
 HostEntry = str | Range
@@ -47,7 +47,7 @@ def parse_entry(text: str) -> HostEntry:
         network = ip_network(bare)
     except ValueError as error:
         if _GLOB.fullmatch(text):
-            return name_of(text)
+            return normalized_host(text)
         beyond = " (its address has bits beyond the prefix)" if "host bits" in str(error) else ""
         raise ValueError(_EXPECTED + beyond) from None
     return reached_range(network)
@@ -86,7 +86,7 @@ class CallbackHosts:
         """
         if not (self.allow or self.deny or self.refuse_private):
             return True
-        given = address_of(address)
+        given = parse_address(address)
         if given is None:
             return False
         reached = reached_addresses(given)
@@ -109,7 +109,7 @@ class CallbackHosts:
 
 def _matches_glob(entries: Iterable[HostEntry], host: str) -> bool:
     globs = [entry for entry in entries if isinstance(entry, str)]
-    return bool(globs) and any(fnmatchcase(name_of(host), glob) for glob in globs)
+    return bool(globs) and any(fnmatchcase(normalized_host(host), glob) for glob in globs)
 
 
 def _in_ranges(entries: Iterable[HostEntry], address: Address) -> bool:

@@ -268,7 +268,7 @@ def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dic
         "trans_id": transaction.network_transaction_id,
         "trans_status": status.value if bare else f"{status.value}/{wording.callback}",
         "message": wording.message,
-        "customer_number": msisdn.international(payment.party),
+        "customer_number": msisdn.to_international(payment.party),
         "nw": payment.nw,
         "payment_mode": payment.payment_mode,
         "amount": plain_decimal(payment.amount),
@@ -291,7 +291,7 @@ def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
         "message": wording.message,
         "amount": json_number(payment.amount),
         "currency_code": payment.currency_code,
-        "customer_number": msisdn.international(payment.party),
+        "customer_number": msisdn.to_international(payment.party),
         "reference": payment.reference,
         "timestamp": iso(at),
     }

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.hosts import host_of
+from sandbox_sim.domain.hosts import parse_host_header
 from sandbox_sim.domain.text_cache import cached_by_text
 
 # Scheme, user name and password, host and port, and the rest.
@@ -31,7 +31,7 @@ class UrlPrefix(NamedTuple):
 def parse_url_prefix(text: str) -> UrlPrefix:
     """Parse a side of an entry of `callback_rewrites`; `ValueError` says what it must be."""
     found = _URL_PREFIX.fullmatch(text)
-    if found is None or host_of(found[2]) is None:
+    if found is None or parse_host_header(found[2]) is None:
         raise ValueError(_EXPECTED)
     return UrlPrefix(*_normalized(found[1], found[2]), found[3].rstrip("/"))
 

@@ -67,8 +67,8 @@ class Match(NamedTuple):
     def _matches_party(self, parties: tuple[str, ...]) -> bool:
         if self.customer_number is None:
             return True
-        wanted = msisdn.international(self.customer_number)
-        return any(wanted in {msisdn.international(each), redact_text(each)} for each in parties)
+        wanted = msisdn.to_international(self.customer_number)
+        return any(wanted in {msisdn.to_international(each), redact_text(each)} for each in parties)
 
     def _matches_amount(self, amount: Decimal | None) -> bool:
         if self.amount_from is None and self.amount_to is None:

@@ -106,9 +106,9 @@ def _bill_account(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome
 
 
 def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if sandbox.allowlist.admits(payment.party):
+    if sandbox.allowlist.allows(payment.party):
         return None
-    if sandbox.allowlist.admits(payment.party, either_form=True):
+    if sandbox.allowlist.allows(payment.party, either_form=True):
         why = "payments take the local form, 0 and nine digits, and this is the 233 form"
         return Outcome("019", "D11", why)
     prefixes = ", ".join(sandbox.allowlist.prefixes)

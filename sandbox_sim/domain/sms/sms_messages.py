@@ -194,13 +194,13 @@ def decide(
     recipients = _recipients(request)
     if isinstance(recipients, Outcome):
         return recipients
-    refused = next((n for n in recipients if not allowlist.admits(n, either_form=True)), None)
+    refused = next((n for n in recipients if not allowlist.allows(n, either_form=True)), None)
     if refused is not None:
         why = f"{refused} is not allowlisted; sandbox takes {', '.join(allowlist.prefixes)}…"
         return Outcome("S002", "sandbox.1", why + " in local form or in 233 form")
     if not request.msg_body.strip():
         return Outcome("371", "D24", "msg_body is empty or blank")
-    return [msisdn.international(number) for number in recipients]
+    return [msisdn.to_international(number) for number in recipients]
 
 
 def _recipients(request: SmsRequest) -> list[str] | Outcome:

@@ -129,7 +129,7 @@ class Seeding:
         units, subject = size.page_count, text.processing_id
         if await self._accounts.charge(unit, service_id, units, subject, at) is None:
             return False
-        number = msisdn.international(text.customer_number)
+        number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
         message = sms.acknowledged(
             request.redacted(), number, size, at, processing_id=subject, batch_id=None

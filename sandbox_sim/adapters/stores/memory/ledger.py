@@ -38,7 +38,7 @@ class MemoryLedger(MemoryState):
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
         lists = [_older(each.lines, query.after) for each in self._listed(query.service_id)]
         older = heapq.merge(*lists, key=_NUMBER, reverse=True)
-        return list(itertools.islice(filter(query.admits, older), query.limit))
+        return list(itertools.islice(filter(query.matches, older), query.limit))
 
     async def audit(self, service_id: int | None) -> Sequence[Audit]:
         chosen = list(self._services) if service_id is None else [service_id]
@@ -53,7 +53,7 @@ class MemoryLedger(MemoryState):
             balance = service.balances.get(account)
             if balance is not None or account in amounts:
                 held = Decimal(0) if balance is None else balance.amount
-                yield Audit(service_id, account, held, ledger.total(amounts[account]))
+                yield Audit(service_id, account, held, ledger.exact_sum(amounts[account]))
 
 
 def _older(lines: Sequence[LedgerLine], after: int | None) -> Iterator[LedgerLine]:

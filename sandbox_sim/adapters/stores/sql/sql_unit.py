@@ -268,7 +268,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
             if times == 0:
                 held[key] = Decimal(amount)
         return [
-            Audit(key[0], Account(key[1]), held.get(key, Decimal(0)), ledger.total(amounts))
+            Audit(key[0], Account(key[1]), held.get(key, Decimal(0)), ledger.exact_sum(amounts))
             for key, amounts in posted.items()
         ]
 
