@@ -152,7 +152,7 @@ async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
         assert isinstance(store, PostgresStore)
 
         async def knows_of_it() -> bool:
-            return store.relay.wanted
+            return store.relay.has_remote_readers
 
         await eventually(knows_of_it)
         await other.collect()

@@ -321,7 +321,7 @@ class CallbackDispatcher:
             await unit.finish(job)
             await unit.save_callback(tried)
             if attempt.number == 1:
-                await self._held.overtaken(unit, callback, attempt.at)
+                await self._held.on_first_attempt(unit, callback, attempt.at)
             if attempt.next_attempt_at is not None:
                 due = attempt.next_attempt_at
                 await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))

@@ -201,12 +201,12 @@ class Feed:
         """Whether to tell: while there is a reader here, or one may come back, or elsewhere."""
         if self._recording and not self._readers and self._clock.monotonic() >= self._until:
             self._stop_recording()
-        return self._recording or self._relay.wanted
+        return self._recording or self._relay.has_remote_readers
 
     def publish(self, events: Sequence[Event]) -> None:
         """Tell of what happened at one go; never waits."""
-        if self._relay.wanted:
-            self._relay.tell(events)
+        if self._relay.has_remote_readers:
+            self._relay.publish(events)
         self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
@@ -293,9 +293,9 @@ class Feed:
 class _NoRelay:
     """The relay of a server that is alone."""
 
-    wanted = False
+    has_remote_readers = False
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         pass
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:

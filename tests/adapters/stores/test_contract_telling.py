@@ -50,8 +50,8 @@ async def test_what_is_written_is_told(
         await unit.add_inbox_message("orders", delivery())
         await unit.save_clock(clock.state.moved(timedelta(minutes=5)))
         await unit.save_clock(clock.state)
-        await unit.save_rule(rule())
-        await unit.delete_rule(rule(kind=UserRuleKind.FAULT, match=Match()))
+        await unit.save_user_rule(rule())
+        await unit.delete_user_rule(rule(kind=UserRuleKind.FAULT, match=Match()))
         await unit.reset(56)
         assert await unit.transaction(55, "T1") == transaction(party="0244000002")
 

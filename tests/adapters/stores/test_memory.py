@@ -202,7 +202,7 @@ async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualCl
     clock.move_to(after(minutes=15))
     await store.run(methodcaller("add_card_page", checkout("new", expires_at=after(minutes=30))))
 
-    assert list(store._unit._checkouts) == ["new"]
+    assert list(store._unit._card_pages) == ["new"]
 
 
 async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStore) -> None:
