@@ -8,7 +8,7 @@ from functools import cached_property
 from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.descriptors import current_limit, shared_out
+from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
@@ -83,7 +83,7 @@ class Parts:
         self.http_sender = HttpCallbackSender(clock, settings.receivers())
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
-        self.connections = shared_out(current_limit())
+        self.connections = divide_descriptors(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
         self.store = EventPublishingStore(store, self.feed, clock, self.waiters)

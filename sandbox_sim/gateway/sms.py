@@ -113,7 +113,7 @@ class Sms:
     def _messages(
         self, request: SmsRequest, recipients: Sequence[str], size: Size
     ) -> Sequence[Message]:
-        batch_id = self._ids.message_id() if request.bulk else None
+        batch_id = self._ids.record_id() if request.bulk else None
         now = self._clock.now()
         return [
             sms_messages.acknowledged(
@@ -121,7 +121,7 @@ class Sms:
                 number,
                 size,
                 now,
-                processing_id=self._ids.message_id(),
+                processing_id=self._ids.record_id(),
                 batch_id=batch_id,
             )
             for number in recipients

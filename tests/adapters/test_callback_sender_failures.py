@@ -58,7 +58,7 @@ class TestNoAnswer:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")
             await for_ever(reader, writer)
 
-        monkeypatch.setattr(callback_sender, "_BODY_S", 0.03)
+        monkeypatch.setattr(callback_sender, "_BODY_TIMEOUT_S", 0.03)
         url = await listen(Receiver(behave=half))
         statuses: list[int] = []
 

@@ -79,7 +79,7 @@ class Doctor:
         return Exchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> Sample:
-        now, callback_id = self._clock.now(), self._ids.message_id()
+        now, callback_id = self._clock.now(), self._ids.record_id()
         transaction = Transaction(
             payment=receiver_checks.sample_payment(receiver.url, callback_id[-_ID_DIGITS:]),
             network_transaction_id=self._ids.network_transaction_id(),

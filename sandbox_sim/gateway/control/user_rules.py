@@ -53,7 +53,7 @@ class UserRules:
         self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
     ) -> UserRule:
         """Add one; where there are too many, those that are used up make room."""
-        rule = UserRule(self._ids.message_id(), kind, match, effect, times, self._clock.now())
+        rule = UserRule(self._ids.record_id(), kind, match, effect, times, self._clock.now())
 
         async def work(unit: Unit) -> None:
             others = [other for other in await unit.user_rules() if other.kind is kind]

@@ -84,7 +84,7 @@ class Control:
         """Take a callback, as a merchant's receiver would."""
         body = await request.read()
         message = InboxMessage(
-            id=self._ids.message_id(),
+            id=self._ids.record_id(),
             at=self._clock.now(),
             method=request.method,
             headers=tuple((name.lower(), value) for name, value in request.headers.items()),
