@@ -16,7 +16,7 @@ log = logging.getLogger("sandbox_sim.requests")
 
 
 class GatewayProtocol(DisconnectProtocol):
-    """Serves a connection that `FastConnection` does not serve, or no longer serves.
+    """Serves a connection that the fast `Connection` does not serve, or no longer serves.
 
     clients: all open connections; this one adds and removes itself.
     """
