@@ -59,6 +59,8 @@ def redact_text(text: str) -> str:
 
     A secret that only shows once percent-escapes are decoded has them all decoded in the result.
     """
+    if len(text) < cards.SHORTEST and "@" not in text and "%" not in text:
+        return text
     return text if text.isascii() and is_plain(text.encode()) else _redact(text)
 
 

@@ -165,7 +165,7 @@ class Callback(NamedTuple):
             duration_ms=answer.duration_ms,
             response_body=redact_text(answer.body),
             verdict=redact_text(verdict(answer)),
-            sent_to=redact_text(sent_to or self.url),
+            sent_to=self.url if sent_to in {None, self.url} else redact_text(sent_to),
             next_attempt_at=at + schedule.interval if again else None,
         )
         undelivered = self.state if again else Delivery.FAILED

@@ -88,10 +88,10 @@ class AnswerGate:
 
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """An attempt that runs: since when in real time, and what cuts it off."""
+    """An attempt that runs: since when in real time, and the task to cancel to cut it off."""
 
     began: float
-    timeout: asyncio.Timeout
+    task: asyncio.Task[object]
     has_status: bool = False
     is_cut_off: bool = False
 
@@ -255,7 +255,7 @@ class CallbackDispatcher:
                     break
                 attempt.is_cut_off = True
                 self._cut_off += 1
-                attempt.timeout.reschedule(0)
+                attempt.task.cancel()
             self._look_again.clear()
             await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
 
@@ -287,21 +287,20 @@ class CallbackDispatcher:
         """What the receiver answers; None where the attempt is cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._schedule.timeout
+        task = asyncio.current_task()
+        assert task is not None
+        attempt = _Attempt(self._clock.monotonic(), task)
+        self._attempts[attempt] = None
         try:
-            async with self._clock.timeout(None) as cut_off:
-                attempt = _Attempt(self._clock.monotonic(), cut_off)
-                self._attempts[attempt] = None
-                try:
-                    return await self._sender.send(
-                        target, headers, body, timeout, attempt.note_status
-                    )
-                finally:
-                    del self._attempts[attempt]
-                    self._cut_off -= attempt.is_cut_off
-        except TimeoutError:
-            if cut_off.expired():
-                return None
-            raise
+            return await self._sender.send(target, headers, body, timeout, attempt.note_status)
+        except asyncio.CancelledError:
+            # `uncancel` tells of those who cancel the task for other reasons, as `abandon` does.
+            if not attempt.is_cut_off or task.uncancel() > 0:
+                raise
+            return None
+        finally:
+            del self._attempts[attempt]
+            self._cut_off -= attempt.is_cut_off
 
     async def _record(self, job: Job, callback: Callback, answer: Answer, target: str) -> None:
         """Save an attempt, and plan the next one where there is one."""
