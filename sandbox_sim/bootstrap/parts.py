@@ -99,6 +99,7 @@ class Parts:
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
+            fast_path=self.settings.fast_path,
         )
         app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
