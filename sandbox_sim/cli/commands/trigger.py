@@ -117,8 +117,7 @@ def trigger(
     sends, SMS are accepted and refunded, a card gets code 019 and all others 015.
     """
     sample = SAMPLES[operation]
-    inbox = f"{session.gateway.address}/_sandbox/inbox/trigger"
-    body = body_of(sample, service_id, callback_url or inbox, fail=fail)
+    body = body_of(sample, service_id, session.gateway.address, callback_url, fail=fail)
     for name, text in fields:
         body[name] = value_of(text, number=not isinstance(body.get(name), str))
     if not session.as_json:
