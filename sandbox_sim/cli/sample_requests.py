@@ -1,4 +1,4 @@
-"""A well-formed request of every operation that `trigger` sends, and what makes it fail."""
+"""A valid request of every operation that `trigger` sends, and the values that make it fail."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from sandbox_sim.adapters.ids import RandomIds
 
 
 class Sample(NamedTuple):
-    """Where an operation goes, the fields of its own, and those that make it fail."""
+    """The path of an operation, its fields, and the fields that make it fail."""
 
     path: str
     fields: Mapping[str, object]
@@ -17,7 +17,7 @@ class Sample(NamedTuple):
 
     @property
     def is_payment(self) -> bool:
-        """Whether there is a transaction, and a callback, rather than messages."""
+        """Whether the operation makes a transaction and a callback; SMS make messages."""
         return not self.path.startswith("/sms/")
 
 
@@ -44,7 +44,7 @@ _BULK_SMS: Final = {
     "sender_id": "Shop",
 }
 
-# A card has no last digit that declines it: what sandbox refuses is one that is no test card.
+# The last digit of a card does not decline it; sandbox rejects a card that is no test card.
 SAMPLES: Final[Mapping[str, Sample]] = MappingProxyType(
     {
         "collect": Sample("/make_payment", {"trans_type": "CTM", **_WALLET}, _DECLINED_NUMBER),
