@@ -107,9 +107,7 @@ class Settings(BaseModel):
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
     )
     fast_path: bool = Field(
-        True,
-        description="Serve plain requests without aiohttp's protocol, which is faster; answers "
-        "stay the same.",
+        True, description="Serve plain requests without aiohttp's protocol: faster, same answers."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="info tells what was rejected or not delivered, debug everything."
