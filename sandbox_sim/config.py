@@ -109,9 +109,7 @@ class Settings(BaseModel):
         description="What a SQLite store survives: a kill of the process, or a power failure too.",
     )
     fast_path: bool = Field(
-        True,
-        description="Serve plain requests without aiohttp's protocol, which is faster; answers "
-        "stay the same.",
+        True, description="Serve plain requests without aiohttp's protocol: faster, same answers."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="info logs what was rejected or not delivered, debug everything."
