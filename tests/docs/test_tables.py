@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
 from sandbox_sim.domain.callbacks.callbacks import Profile
-from sandbox_sim.domain.callbacks.receiver_checks import FIRST, FOLLOWING
+from sandbox_sim.domain.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
 from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.web.control.overrides import BehaviourBody
@@ -135,7 +135,7 @@ def test_the_checks_are_those_of_the_table() -> None:
     rows = Page("docs/receivers.md").table("What it sends")
 
     found = [(code(name), sends) for name, sends, _ in rows]
-    assert found == [(check.name, check.sends) for check in (FIRST, *FOLLOWING)]
+    assert found == [(check.name, check.sends) for check in (FIRST_CHECK, *FURTHER_CHECKS)]
 
 
 def test_every_field_of_an_override_is_in_the_table() -> None:
