@@ -14,7 +14,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.control.wait_for_records import Waiters
@@ -75,7 +75,7 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
     settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, CallbackSettings())
     overrides = Overrides(store, UserRules(store, clock, ids), settlement, Waiters(clock))
     payments = Payments(
-        *(store, clock, ids, accounts, AnswerGate(), overrides),
+        *(store, clock, ids, accounts, ProcessAnswerGate(), overrides),
         sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),
         settle_delay=timedelta(seconds=1),
         auto_complete=timedelta(seconds=3),

@@ -13,7 +13,8 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap.parts import Parts
 from sandbox_sim.bootstrap.stores import store_of
 from sandbox_sim.config import Settings
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.control.manual_actions import ManualActions
@@ -54,7 +55,7 @@ def build(
     """Wire a gateway; what is not given is the real thing."""
     settings = settings or Settings()
     clock = clock or SystemClock()
-    gate = AnswerGate()
+    gate = ProcessAnswerGate()
     relay: Relay | None = None
     if store is None:
         store, relay = store_of(settings, clock, gate)

@@ -17,7 +17,7 @@ from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.rate_limit import RateLimit
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.event_feed import Feed
@@ -39,7 +39,7 @@ from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
 from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
+from sandbox_sim.gateway.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store
 from sandbox_sim.gateway.scheduler import Handler, Scheduler
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.api.authentication import Authentication

@@ -3,8 +3,7 @@
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
-from sandbox_sim.gateway.ports import Clock, Relay, Store, StoreError
+from sandbox_sim.gateway.ports import AnswerGate, Clock, Relay, Store, StoreError
 
 
 def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Relay | None]:

@@ -21,6 +21,7 @@ from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, F
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.callbacks.delivery_queue import (
     IN_ALL,
@@ -31,6 +32,7 @@ from sandbox_sim.gateway.callbacks.delivery_queue import (
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import (
     STORE_PAUSE_S,
+    AnswerGate,
     CallbackSender,
     Clock,
     JobLost,
@@ -45,45 +47,6 @@ CUT_OFF_S: Final = 2.0
 SHORTAGE_PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
-
-
-class AnswerGate:
-    """Holds a transaction's callback until the answer to its request has been written (D16)."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, asyncio.Event | None] = {}
-        self._afterwards: dict[str, Callable[[], None]] = {}
-
-    def holds(self, network_transaction_id: str) -> bool:
-        """Whether its answer is still to be written, by this process."""
-        return network_transaction_id in self._held
-
-    def hold(self, network_transaction_id: str) -> None:
-        """From now on its callback waits."""
-        self._held[network_transaction_id] = None
-
-    def release(self, network_transaction_id: str) -> None:
-        """The answer is out, or nobody is there to read it."""
-        event = self._held.pop(network_transaction_id, None)
-        if event is not None:
-            event.set()
-        act = self._afterwards.pop(network_transaction_id, None)
-        if act is not None:
-            act()
-
-    def when_released(self, network_transaction_id: str, act: Callable[[], None]) -> None:
-        """Call `act` as soon as nothing holds the callback, which may be now."""
-        if network_transaction_id in self._held:
-            self._afterwards[network_transaction_id] = act
-        else:
-            act()
-
-    async def passed(self, network_transaction_id: str) -> None:
-        """Return once nothing holds the callback."""
-        if network_transaction_id in self._held:
-            event = self._held[network_transaction_id] or asyncio.Event()
-            self._held[network_transaction_id] = event
-            await event.wait()
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +84,7 @@ class CallbackDispatcher:
         held: CallbackReordering | None = None,
         limit: int = IN_ALL,
     ) -> None:
-        self.gate = gate or AnswerGate()
+        self.gate: AnswerGate = gate or ProcessAnswerGate()
         self._routes = routes
         self._held = held or CallbackReordering(store)
         self._store = store
@@ -262,7 +225,7 @@ class CallbackDispatcher:
     async def _deliver(self, queued: QueuedCallback) -> _Ended:
         """One attempt, from the wait for the answer of its request to the record of what came."""
         job, callback, receiver = queued.job, queued.callback, queued.receiver
-        await self.gate.passed(callback.network_transaction_id)
+        await self.gate.wait_until_released(callback.network_transaction_id)
         target = self._routes.target(callback.address)
         answer = await self._attempt(callback, target)
         if answer is None:

@@ -16,10 +16,9 @@ from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.ledger.accounts import Accounts
-from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
+from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, Store, Unit
 
 # D15: these leave a transaction that can be queried.
 LEAVE_A_RECORD = frozenset({"202", "000", "015"})

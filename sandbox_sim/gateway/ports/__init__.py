@@ -4,6 +4,7 @@ Time, identifiers, the state with its units of work, other servers, and the netw
 go over. Adapters implement them.
 """
 
+from sandbox_sim.gateway.ports.answer_gate import AnswerGate
 from sandbox_sim.gateway.ports.callback_sender import CallbackSender
 from sandbox_sim.gateway.ports.clock import Clock
 from sandbox_sim.gateway.ports.errors import STORE_PAUSE_S, JobLost, StoreError
@@ -15,6 +16,7 @@ from sandbox_sim.gateway.ports.unit import Unit
 
 __all__ = [
     "STORE_PAUSE_S",
+    "AnswerGate",
     "CallbackSender",
     "Clock",
     "Ids",

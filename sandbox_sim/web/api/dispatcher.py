@@ -11,10 +11,9 @@ from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
 from sandbox_sim.domain.redaction import is_plain, redact_text
 from sandbox_sim.domain.response_codes import Reply
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
-from sandbox_sim.gateway.ports import Clock, Ids, StoreError
+from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
 from sandbox_sim.web.api.authentication import Authentication, service_refusal
 from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.match_facts import match_facts_of

@@ -32,8 +32,7 @@ from sandbox_sim.adapters.stores.postgres.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres.postgres_url import masked
 from sandbox_sim.adapters.stores.sql.sql_unit import FORGET_EVERY
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
-from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
+from sandbox_sim.gateway.ports import AnswerGate, Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
@@ -55,8 +54,8 @@ log = logging.getLogger("sandbox_sim.store")
 class PostgresStore(ChangeNotifier):
     """The `Store` of several servers behind a balancer.
 
-    gate: a job that falls due at once is claimed by nobody while it holds the transaction, so
-    that another server sends no callback before the answer is written (D16).
+    gate: a job that falls due at once stays claimed by this server while the gate holds its
+    transaction, as `gateway.ports.answer_gate` says; None: no job is held so.
     lease: how long a job stays claimed without a sign of life.
     """
 
@@ -66,7 +65,7 @@ class PostgresStore(ChangeNotifier):
         super().__init__()
         self._url = url
         self._clock = clock
-        self._gate = gate or AnswerGate()
+        self._gate = gate
         self._lease = lease
         self._pool: Pool | None = None
         self._line = Line(
@@ -161,8 +160,9 @@ class PostgresStore(ChangeNotifier):
         """Let all know what came of a unit of work."""
         self._line.claims |= unit.claimed | set(unit.held.values())
         self._line.claims -= unit.finished
-        for network_id, number in unit.held.items():
-            self._gate.when_released(network_id, partial(self._line.let_go, number))
+        if self._gate is not None:
+            for network_id, number in unit.held.items():
+                self._gate.call_when_released(network_id, partial(self._line.let_go, number))
         for notice in self._watchers if unit.wrote else ():
             notice()
         if unit.added is not None:
