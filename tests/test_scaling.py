@@ -73,9 +73,9 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
     store = PostgresStore(url, clock)
     ids, accounts = RandomIds(), Accounts()
     settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, CallbackSettings())
-    overrides = Overrides(store, UserRules(store, clock, ids), settlement, Waiters(clock))
+    overrides = Overrides(store, UserRules(store, clock, ids), Waiters(clock))
     payments = Payments(
-        *(store, clock, ids, accounts, ProcessAnswerGate(), overrides),
+        *(store, clock, ids, accounts, ProcessAnswerGate(), overrides, settlement),
         sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),
         settle_delay=timedelta(seconds=1),
         auto_complete=timedelta(seconds=3),

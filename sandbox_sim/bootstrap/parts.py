@@ -175,6 +175,7 @@ class Parts:
             self.accounts,
             self.gate,
             self.overrides,
+            self.settlement,
             sandbox=self.sandbox,
             settle_delay=self.settle_delay,
             auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
@@ -285,7 +286,7 @@ class Parts:
     @cached_property
     def overrides(self) -> Overrides:
         """Outcomes that users ask for."""
-        return Overrides(self.store, self.rules, self.settlement, self.waiters)
+        return Overrides(self.store, self.rules, self.waiters)
 
     @cached_property
     def rules(self) -> UserRules:

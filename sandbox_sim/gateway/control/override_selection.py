@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Final
 
 from sandbox_sim.domain.callbacks import callbacks
@@ -10,14 +9,11 @@ from sandbox_sim.domain.control.events import EventType
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.control.overrides import Override, override_of
 from sandbox_sim.domain.control.user_rules import MatchFacts, UserRule, UserRuleKind
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Outcome
-from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.response_codes import ACCEPTED, Reply
 from sandbox_sim.gateway.control.user_rules import UserRules, count, still_open
 from sandbox_sim.gateway.control.wait_for_records import Awaited, Shown, Subject, Waiters
-from sandbox_sim.gateway.payments.settlement import Settlement
 from sandbox_sim.gateway.ports import Store, StoreError, Unit
 
 # How long an answer waits for a callback that is to come before it, in real time: a receiver may
@@ -33,12 +29,9 @@ class Overrides:
     at_hand: all of them; where there are none, everything goes as usual.
     """
 
-    def __init__(
-        self, store: Store, rules: UserRules, settlement: Settlement, waiters: Waiters
-    ) -> None:
+    def __init__(self, store: Store, rules: UserRules, waiters: Waiters) -> None:
         self._store = store
         self._rules = rules
-        self._settlement = settlement
         self._waiters = waiters
         self.loaded: Sequence[UserRule] = rules.loaded[UserRuleKind.OVERRIDE]
 
@@ -89,19 +82,6 @@ class Overrides:
             await count(unit, rule, applied=applied)
             return override if applied else None
         return None
-
-    async def settle_later(self, unit: Unit, transaction: Transaction, due: datetime) -> None:
-        """Plan how a transaction ends; `due`: when it would by itself without an override."""
-        override = transaction.override
-        if override is not None:
-            if override.callback.before_response and override.status is not Status.PENDING:
-                at = transaction.initiated_at
-                await self._settlement.conclude(unit, transaction, transaction.final_status, at)
-                return
-            due += override.delay
-        if not transaction.by_hand:
-            service_id, subject = transaction.service_id, transaction.network_transaction_id
-            await unit.add_job(Job(due, JobKind.SETTLE, service_id, subject))
 
     async def first_attempt(self, service_id: int, network_id: str) -> None:
         """Return when the callback of a transaction was tried, or after some seconds."""

@@ -110,13 +110,13 @@ class Seeding:
         if outcome.code == "015":
             await unit.add_transaction(transaction.moved(Status.FAILED, at))
             return True
-        await unit.add_transaction(transaction)
-        await self._accounts.move(unit, transaction)
         status, due = Status.SUCCESSFUL, at + self._settle_delay
         if payment.operation is Operation.CARD:
             status, due = STATUS_OF[purchase.choice], at + purchase.choosing
+        jobs = await self._settlement.begin(unit, transaction, due)
         if due > now:
-            await unit.add_job(Job(due, JobKind.SETTLE, payment.service_id, network_id))
+            for job in jobs:
+                await unit.add_job(job)
         else:
             await self._settlement.conclude(unit, transaction, status, due, notify=False)
         return True

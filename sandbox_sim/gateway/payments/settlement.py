@@ -1,6 +1,6 @@
 """How a transaction ends: its status is decided, money moves, and its callback is promised."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -33,6 +33,29 @@ class Settlement:
         self._accounts = accounts
         self._clients = clients
         self._callback_settings = notices
+
+    async def begin(self, unit: Unit, transaction: Transaction, due: datetime) -> Sequence[Job]:
+        """Save a pending transaction and post what it spends; returns the job that settles it.
+
+        due: when it is settled without an override; the override's delay comes on top.
+
+        The caller adds the job in the same unit. There is none where a person decides, and none
+        where the override asks for the callback before the answer: then the transaction ends here.
+        """
+        await unit.add_transaction(transaction)
+        if self._accounts.live:
+            await self._accounts.move(unit, transaction)
+        override = transaction.override
+        if override is not None:
+            if override.callback.before_response and override.status is not Status.PENDING:
+                at = transaction.initiated_at
+                await self.conclude(unit, transaction, transaction.final_status, at)
+                return ()
+            due += override.delay
+        if transaction.by_hand:
+            return ()
+        subject = transaction.network_transaction_id
+        return (Job(due, JobKind.SETTLE, transaction.service_id, subject),)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """The handler of `SETTLE`: a transaction succeeds, or as it was told (D16, D31).

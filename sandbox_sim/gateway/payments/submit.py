@@ -18,6 +18,7 @@ from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.payments.settlement import Settlement
 from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, Store, Unit
 
 # D15: these leave a transaction that can be queried.
@@ -42,6 +43,7 @@ class Payments:
         accounts: Accounts,
         gate: AnswerGate,
         overrides: Overrides,
+        settlement: Settlement,
         *,
         sandbox: Sandbox,
         settle_delay: timedelta,
@@ -53,6 +55,7 @@ class Payments:
         self._accounts = accounts
         self._gate = gate
         self._overrides = overrides
+        self._settlement = settlement
         self._sandbox = sandbox
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
@@ -123,10 +126,9 @@ class Payments:
         delay = self._auto_complete if is_card else self._settle_delay
         if transaction.final_status is Status.PENDING or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
-        await unit.add_transaction(transaction)
-        if self._accounts.live:
-            await self._accounts.move(unit, transaction)
-        await self._overrides.settle_later(unit, transaction, transaction.initiated_at + delay)
+        due = transaction.initiated_at + delay
+        for job in await self._settlement.begin(unit, transaction, due):
+            await unit.add_job(job)
         if is_card:
             checkout_id = await self._open_page(unit, transaction)
             return {"redirect_url": f"{our_address()}{PAY_PAGES}/{checkout_id}"}
