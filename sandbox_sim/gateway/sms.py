@@ -8,7 +8,7 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.domain.sms import sms_encoding, sms_messages
 from sandbox_sim.domain.sms.sms_encoding import Size
 from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsRequest, SmsStatus
@@ -65,12 +65,12 @@ class Sms:
         left = await self._store.run(work)
         if left is None:
             why = f"{units} units are needed and the SMS balance of the service is lower"
-            return Reply("237", "sandbox.10", why)
+            return Reply(Code.INSUFFICIENT_SMS_UNITS, "sandbox.10", why)
         record = _bulk_record if request.bulk else _send_record
         fields = {"response_data": record(messages, size, left)}
         warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
         why = f"{units} units charged"
-        return Reply("370", "sandbox.10", why, fields=fields, warnings=warnings)
+        return Reply(Code.SMS_RECEIVED, "sandbox.10", why, fields=fields, warnings=warnings)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """The handler of `SETTLE_SMS`: last digit 9 is refunded, the others are sent (D25)."""
@@ -95,7 +95,7 @@ class Sms:
                 "items_per_page": query.limit,
             },
         }
-        return Reply("393", "D26", f"{total} messages", fields=fields)
+        return Reply(Code.SMS_HISTORY, "D26", f"{total} messages", fields=fields)
 
     async def balance(self, service_id: int) -> Reply:
         """`sms/balance`."""
@@ -108,7 +108,7 @@ class Sms:
             "last_updated": iso(balance.updated_at),
         }
         why = f"{balance.amount} units"
-        return Reply("388", "sandbox.10", why, fields={"response_data": record})
+        return Reply(Code.SMS_BALANCE, "sandbox.10", why, fields={"response_data": record})
 
     def _messages(
         self, request: SmsRequest, recipients: Sequence[str], size: Size

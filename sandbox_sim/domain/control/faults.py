@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain.control.user_rules import UserRule
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 
 STATUSES: Final = (429, 500, 502, 503)
 RETRY_AFTER_S: Final = 1
@@ -77,9 +77,11 @@ class Fault(NamedTuple):
         """What is said to a request that is not processed."""
         if self.status == 429:
             why = f"fault {self.decided_by} refused it"
-            return Reply("429", NAME, why, headers={"Retry-After": str(self.retry_after_s)})
+            return Reply(
+                Code.TOO_MANY_REQUESTS, NAME, why, headers={"Retry-After": str(self.retry_after_s)}
+            )
         why = f"fault {self.decided_by} kept it from being processed"
-        return Reply("500", NAME, why, http_status=self.status)
+        return Reply(Code.SERVER_ERROR, NAME, why, http_status=self.status)
 
     def apply_to(self, reply: Reply) -> Reply:
         """The reply, saying which faults befell it."""

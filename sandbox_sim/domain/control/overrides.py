@@ -13,7 +13,7 @@ from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Profile
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE, Outcome
 from sandbox_sim.domain.payments.transactions import Status
-from sandbox_sim.domain.response_codes import ACCEPTED, Reply
+from sandbox_sim.domain.response_codes import ACCEPTED, Code, Reply
 from sandbox_sim.domain.vocabulary import Operation
 
 # Stands where an answer names the rule that decided.
@@ -26,27 +26,27 @@ HOLD: Final = timedelta(seconds=60)
 WRONG_KEY: Final = "the key of nobody"
 # What is answered to the other operations where nothing is wrong.
 CODE_OF_QUERY: Final[Mapping[Operation, str]] = {
-    Operation.STATUS: "000",
-    Operation.BALANCE: "000",
-    Operation.SMS: "370",
-    Operation.BULK_SMS: "370",
-    Operation.SMS_HISTORY: "393",
-    Operation.SMS_BALANCE: "388",
+    Operation.STATUS: Code.SUCCESS,
+    Operation.BALANCE: Code.SUCCESS,
+    Operation.SMS: Code.SMS_RECEIVED,
+    Operation.BULK_SMS: Code.SMS_RECEIVED,
+    Operation.SMS_HISTORY: Code.SMS_HISTORY,
+    Operation.SMS_BALANCE: Code.SMS_BALANCE,
 }
 
 # What accepts no payment.
-_OF_QUERIES: Final = frozenset(CODE_OF_QUERY.values()) - {"000"}
+_OF_QUERIES: Final = frozenset(CODE_OF_QUERY.values()) - {Code.SUCCESS}
 # Those of the other operations that a code can come from; all of them where it is not listed.
 _SENDS: Final = frozenset({Operation.SMS, Operation.BULK_SMS})
 _QUERIES_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
-    **dict.fromkeys(("015", "016", "019", "219", "402"), ()),
-    "027": (Operation.STATUS,),
-    **dict.fromkeys(("216", "237", "371", "S002"), _SENDS),
-    **dict.fromkeys(("389", "390"), (Operation.BULK_SMS,)),
+    **dict.fromkeys((Code.DECLINED, Code.AMOUNT_ABOVE_CAP, Code.NOT_ALLOWED, Code.DUPLICATE, Code.INSUFFICIENT_BALANCE), ()),
+    Code.NO_SUCH_TRANSACTION: (Operation.STATUS,),
+    **dict.fromkeys((Code.NO_SENDER_ID, Code.INSUFFICIENT_SMS_UNITS, Code.SMS_NOT_PROCESSED, Code.SMS_NUMBER_NOT_ALLOWED), _SENDS),
+    **dict.fromkeys((Code.BAD_RECIPIENTS, Code.TOO_MANY_RECIPIENTS), (Operation.BULK_SMS,)),
 }
 # SMS endpoints answer HTTP 200, but for credentials, rate and faults (D6).
 _OF_SMS: Final = _SENDS | {Operation.SMS_HISTORY, Operation.SMS_BALANCE}
-_CODES_BESIDE_SMS: Final = frozenset({"100", "401", "429", "500"})
+_CODES_BESIDE_SMS: Final = frozenset({Code.NOT_AUTHENTICATED, Code.UNAUTHORIZED, Code.TOO_MANY_REQUESTS, Code.SERVER_ERROR})
 
 
 class Behaviour(NamedTuple):

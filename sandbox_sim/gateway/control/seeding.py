@@ -12,6 +12,7 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.card_page import STATUS_OF
 from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms import sms_encoding, sms_messages as sms
 from sandbox_sim.domain.sms.sms_messages import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
@@ -107,7 +108,7 @@ class Seeding:
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
         transaction = Transaction.begun(payment, network_id, client_key, at)
-        if outcome.code == "015":
+        if outcome.code == Code.DECLINED:
             await unit.add_transaction(transaction.moved(Status.FAILED, at))
             return True
         status, due = Status.SUCCESSFUL, at + self._settle_delay

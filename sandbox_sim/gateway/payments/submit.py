@@ -14,7 +14,7 @@ from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.ledger.accounts import Accounts
@@ -22,7 +22,7 @@ from sandbox_sim.gateway.payments.settlement import Settlement
 from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, Store, Unit
 
 # D15: these leave a transaction that can be queried.
-LEAVE_A_RECORD = frozenset({"202", "000", "015"})
+LEAVE_A_RECORD = frozenset({Code.RECEIVED, Code.SUCCESS, Code.DECLINED})
 REPEATED = (
     "the service has used this transaction_id before; the newer transaction replaces the older"
 )
@@ -102,7 +102,7 @@ class Payments:
         fields: dict[str, object] | None = None
         if outcome.code in LEAVE_A_RECORD:
             transaction = Transaction.begun(payment, network_id, client.client_key, now, override)
-            if outcome.code == "015":
+            if outcome.code == Code.DECLINED:
                 # The failure simulation: from 002 to 001 in the same step (D16).
                 await unit.add_transaction(transaction.moved(Status.FAILED, now))
             else:
@@ -122,7 +122,7 @@ class Payments:
         self, unit: Unit, transaction: Transaction, code: str, our_address: Callable[[], str]
     ) -> dict[str, object] | None:
         """Keep a transaction, what it spends and how it will end; what the answer has beside it."""
-        is_card = code == "000"
+        is_card = code == Code.SUCCESS
         delay = self._auto_complete if is_card else self._settle_delay
         if transaction.final_status is Status.PENDING or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)

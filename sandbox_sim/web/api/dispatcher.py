@@ -10,7 +10,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
 from sandbox_sim.domain.redaction import is_plain, redact_text
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
@@ -181,27 +181,27 @@ def _failure(request: IncomingRequest, call: Call | None, error: Exception) -> R
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            return _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))
+            return _on_sms(request, Reply(Code.BAD_REQUEST, "D5", str(error), f"Bad request: {error}"))
         case Refused(reply=reply):
             return _on_sms(request, reply)
         case HttpProcessingError() | web.RequestPayloadError():
             why = "the body could not be read as its headers describe it"
-            return _on_sms(request, Reply("400", "D5", why, f"Bad request: {why}"))
+            return _on_sms(request, Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}"))
         case web.HTTPNotFound():
             message = "Not found: the interface has no such path"
-            return Reply("404", "D5", "no such path", message)
+            return Reply(Code.NOT_FOUND, "D5", "no such path", message)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
             allow = {"Allow": hdrs.METH_POST}
-            return Reply("400", "D5", why, f"Bad request: {why}", http_status=405, headers=allow)
+            return Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=405, headers=allow)
         case web.HTTPRequestEntityTooLarge():
             why = "the body is larger than the setting max_body_bytes allows"
-            return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
+            return Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=413)
         case StoreError():
-            return Reply("500", "errors", f"the state could not be read or saved: {error}")
+            return Reply(Code.SERVER_ERROR, "errors", f"the state could not be read or saved: {error}")
         case _:
             log.error("%s failed", redact_text(f"{request.method} {request.path}"), exc_info=error)
-            return Reply("500", "errors", "a fault of the server; the traceback stands above")
+            return Reply(Code.SERVER_ERROR, "errors", "a fault of the server; the traceback stands above")
 
 
 def _on_sms(request: IncomingRequest, reply: Reply) -> Reply:
