@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.domain.vocabulary import Operation
 
 
 class Code:
@@ -74,8 +75,12 @@ _ROWS: Final = (
     ResponseCode(Code.BAD_RECIPIENTS, 200, "Recipients are missing or invalid"),
     ResponseCode(Code.TOO_MANY_RECIPIENTS, 200, "Too many recipients, at most 1,000 are allowed"),
     ResponseCode(Code.DECLINED, 200, "Insufficient funds", sandbox=True),
-    ResponseCode(Code.AMOUNT_ABOVE_CAP, 200, "Amount is above the sandbox maximum of 10000", sandbox=True),
-    ResponseCode(Code.NOT_ALLOWED, 200, "Number, account or card is not allowed in sandbox", sandbox=True),
+    ResponseCode(
+        Code.AMOUNT_ABOVE_CAP, 200, "Amount is above the sandbox maximum of 10000", sandbox=True
+    ),
+    ResponseCode(
+        Code.NOT_ALLOWED, 200, "Number, account or card is not allowed in sandbox", sandbox=True
+    ),
     ResponseCode(Code.NO_SUCH_TRANSACTION, 200, "Transaction not found", sandbox=True),
     ResponseCode(Code.SMS_NUMBER_NOT_ALLOWED, 200, "Number is not allowed in sandbox"),
 )
@@ -85,6 +90,13 @@ CATALOGUE: Final[Mapping[str, ResponseCode]] = MappingProxyType({row.code: row f
 # The codes that leave something behind; every other one is a rejection and is logged as such.
 ACCEPTED: Final = frozenset(
     {Code.SUCCESS, Code.RECEIVED, Code.SMS_RECEIVED, Code.SMS_BALANCE, Code.SMS_HISTORY}
+)
+
+
+# The codes that SMS operations answer with the HTTP status of the catalogue; all others come with
+# HTTP 200 (D6).
+_KEEP_STATUS_ON_SMS: Final = frozenset(
+    {Code.NOT_AUTHENTICATED, Code.UNAUTHORIZED, Code.TOO_MANY_REQUESTS, Code.SERVER_ERROR}
 )
 
 
@@ -110,6 +122,15 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] | None = None
     warnings: tuple[str, ...] = ()
     awaited_by: str | None = None
+
+    def from_operation(self, operation: Operation | None) -> "Reply":
+        """The reply to a request that reached this operation: SMS operations answer HTTP 200 (D6).
+
+        operation: None where it is not known; then the reply stays as it is.
+        """
+        if operation is None or not operation.is_sms or self.code in _KEEP_STATUS_ON_SMS:
+            return self
+        return self._replace(http_status=200)
 
     def redacted(self) -> "Reply":
         """The reply with its words redacted (D38); `fields` are the interface's own."""

@@ -20,6 +20,16 @@ class Operation(StrEnum):
     SMS_HISTORY = "sms-history"
     SMS_BALANCE = "sms-balance"
 
+    @property
+    def is_sms(self) -> bool:
+        """Whether it is one of the four SMS operations."""
+        return self in _SMS
+
+
+_SMS: Final = frozenset(
+    {Operation.SMS, Operation.BULK_SMS, Operation.SMS_HISTORY, Operation.SMS_BALANCE}
+)
+
 
 class PaymentOption(StrEnum):
     """`payment_option`, and the `payment_mode` of a callback (D28)."""

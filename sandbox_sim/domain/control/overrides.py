@@ -39,14 +39,28 @@ _OF_QUERIES: Final = frozenset(CODE_OF_QUERY.values()) - {Code.SUCCESS}
 # Those of the other operations that a code can come from; all of them where it is not listed.
 _SENDS: Final = frozenset({Operation.SMS, Operation.BULK_SMS})
 _QUERIES_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
-    **dict.fromkeys((Code.DECLINED, Code.AMOUNT_ABOVE_CAP, Code.NOT_ALLOWED, Code.DUPLICATE, Code.INSUFFICIENT_BALANCE), ()),
+    **dict.fromkeys(
+        (
+            Code.DECLINED,
+            Code.AMOUNT_ABOVE_CAP,
+            Code.NOT_ALLOWED,
+            Code.DUPLICATE,
+            Code.INSUFFICIENT_BALANCE,
+        ),
+        (),
+    ),
     Code.NO_SUCH_TRANSACTION: (Operation.STATUS,),
-    **dict.fromkeys((Code.NO_SENDER_ID, Code.INSUFFICIENT_SMS_UNITS, Code.SMS_NOT_PROCESSED, Code.SMS_NUMBER_NOT_ALLOWED), _SENDS),
+    **dict.fromkeys(
+        (
+            Code.NO_SENDER_ID,
+            Code.INSUFFICIENT_SMS_UNITS,
+            Code.SMS_NOT_PROCESSED,
+            Code.SMS_NUMBER_NOT_ALLOWED,
+        ),
+        _SENDS,
+    ),
     **dict.fromkeys((Code.BAD_RECIPIENTS, Code.TOO_MANY_RECIPIENTS), (Operation.BULK_SMS,)),
 }
-# SMS endpoints answer HTTP 200, but for credentials, rate and faults (D6).
-_OF_SMS: Final = _SENDS | {Operation.SMS_HISTORY, Operation.SMS_BALANCE}
-_CODES_BESIDE_SMS: Final = frozenset({Code.NOT_AUTHENTICATED, Code.UNAUTHORIZED, Code.TOO_MANY_REQUESTS, Code.SERVER_ERROR})
 
 
 class Behaviour(NamedTuple):
@@ -130,9 +144,7 @@ class Override(NamedTuple):
         """What another request that follows it is answered; None where it is not turned down."""
         if self.response_code is None or not self.rejects:
             return None
-        always_200 = operation in _OF_SMS and self.response_code not in _CODES_BESIDE_SMS
-        status = 200 if always_200 else None
-        return Reply(self.response_code, RULE, self.why, http_status=status)
+        return Reply(self.response_code, RULE, self.why).from_operation(operation)
 
     def outcome(self, operation: Operation) -> Outcome:
         """What a payment that follows it is answered."""
