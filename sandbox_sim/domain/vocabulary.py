@@ -1,6 +1,8 @@
 """The codes of docs/interface.md: operations, networks, options and currencies."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 
@@ -40,6 +42,33 @@ class PaymentOption(StrEnum):
     BANK = "BNK"
     BILL = "BLP"
     AIRTIME = "ATP"
+
+
+# The operations of `make_payment`, by `trans_type` and `payment_option`.
+MAKE_PAYMENT_OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = MappingProxyType(
+    {
+        ("CTM", "MOM"): Operation.COLLECT,
+        ("CTM", "CRD"): Operation.CARD,
+        ("CTM", "CRM"): Operation.CARD,
+        ("DTTW", "MOM"): Operation.DEPOSIT,
+        ("MTC", "MOM"): Operation.PAYOUT,
+        ("MTC", "BNK"): Operation.PAYOUT,
+        ("MTC", "CRD"): Operation.PAYOUT,
+    }
+)
+
+
+def make_payment_operation(trans_type: object, payment_option: object) -> Operation | None:
+    """The one operation of `make_payment` that these two fields allow; None if none, or several.
+
+    payment_option: None stands for a missing one, which is enough where `trans_type` decides.
+    """
+    found = {
+        operation
+        for (type_of_it, option), operation in MAKE_PAYMENT_OPERATIONS.items()
+        if type_of_it == trans_type and payment_option in (None, option)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 MOBILE_NETWORKS: Final = ("MTN", "VOD", "AIR")
