@@ -12,6 +12,7 @@ from sandbox_sim.adapters.descriptors import current_limit, shared_out
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
@@ -37,6 +38,7 @@ from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
+from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
 from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store
@@ -168,18 +170,8 @@ class Parts:
 
     def payments(self) -> Payments:
         """The six that pay."""
-        return Payments(
-            self.store,
-            self.clock,
-            self.ids,
-            self.accounts,
-            self.gate,
-            self.overrides,
-            self.settlement,
-            sandbox=self.sandbox,
-            settle_delay=self.settle_delay,
-            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
-        )
+        processors = {ServiceMode.SANDBOX: self.sandbox_processor}
+        return Payments(self.store, self.clock, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
         """Made-up life."""
@@ -188,10 +180,10 @@ class Parts:
             self.clock,
             FakePeople(self.sandbox, self.settings.approved_senders),
             self.accounts,
+            self.sandbox_processor,
             self.settlement,
             self.sms,
             self.clients,
-            sandbox=self.sandbox,
             settle_delay=self.settle_delay,
             transition=self.transition,
         )
@@ -230,6 +222,20 @@ class Parts:
             self.settings.routes(),
             self.held,
             self.connections.callbacks,
+        )
+
+    @cached_property
+    def sandbox_processor(self) -> SandboxProcessor:
+        """Payments of mode S."""
+        return SandboxProcessor(
+            self.ids,
+            self.accounts,
+            self.gate,
+            self.overrides,
+            self.settlement,
+            sandbox=self.sandbox,
+            settle_delay=self.settle_delay,
+            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
         )
 
     @cached_property

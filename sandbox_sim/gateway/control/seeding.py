@@ -10,15 +10,14 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.people import Lives, Purchase, Text
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.card_page import STATUS_OF
-from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms import sms_encoding, sms_messages as sms
 from sandbox_sim.domain.sms.sms_messages import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.payments.sandbox_processor import LEAVE_A_TRANSACTION, SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import Settlement
-from sandbox_sim.gateway.payments.submit import LEAVE_A_RECORD
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.sms import Sms
 
@@ -56,11 +55,11 @@ class Seeding:
         clock: Clock,
         people: People,
         accounts: Accounts,
+        processor: SandboxProcessor,
         settlement: Settlement,
         sms: Sms,
         clients: Mapping[str, Client],
         *,
-        sandbox: Sandbox,
         settle_delay: timedelta,
         transition: timedelta,
     ) -> None:
@@ -71,7 +70,7 @@ class Seeding:
         self._settlement = settlement
         self._sms = sms
         self._clients = clients
-        self._sandbox = sandbox
+        self._processor = processor
         self._settle_delay = settle_delay
         self._transition = transition
 
@@ -98,18 +97,14 @@ class Seeding:
         """Whether the payment left a transaction."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
-        account = self._accounts.checked(payment.operation)
-        available = None
-        if account is not None:
-            available = await self._accounts.reported(unit, payment.service_id, account, at)
-        outcome = decide(payment, self._sandbox, Facts(available=available))
-        if outcome.code not in LEAVE_A_RECORD:
+        outcome = await self._processor.decide(unit, payment, at)
+        if outcome.code not in LEAVE_A_TRANSACTION:
             return False
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
         transaction = Transaction.begun(payment, network_id, client_key, at)
         if outcome.code == Code.DECLINED:
-            await unit.add_transaction(transaction.moved(Status.FAILED, at))
+            await self._settlement.decline(unit, transaction)
             return True
         status, due = Status.SUCCESSFUL, at + self._settle_delay
         if payment.operation is Operation.CARD:

@@ -57,6 +57,10 @@ class Settlement:
         subject = transaction.network_transaction_id
         return (Job(due, JobKind.SETTLE, transaction.service_id, subject),)
 
+    async def decline(self, unit: Unit, transaction: Transaction) -> None:
+        """Save a new transaction as failed: a simulated decline, without a callback (D16)."""
+        await unit.add_transaction(transaction.moved(Status.FAILED, transaction.initiated_at))
+
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """The handler of `SETTLE`: a transaction succeeds, or as it was told (D16, D31).
 
