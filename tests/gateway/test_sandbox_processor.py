@@ -90,7 +90,7 @@ async def test_a_card_payment_has_a_page_and_completes_by_itself_unless_that_is_
     assert decision.fields is not None
     address = str(decision.fields["redirect_url"])
     assert address.startswith("http://gateway.test/_sandbox/pay/")
-    page = await desk.store.run(lambda unit: unit.checkout(address.rpartition("/")[2]))
+    page = await desk.store.run(lambda unit: unit.card_page(address.rpartition("/")[2]))
     assert page is not None
     assert [each.due_at for each in decision.jobs] == due
 

@@ -1,4 +1,4 @@
-"""Transaction status and account balance: they change nothing. Source: service.6."""
+"""The queries `get_transaction_status` and `get_account_balance`. Source: service.6."""
 
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.ledger import Account
@@ -9,7 +9,7 @@ from sandbox_sim.gateway.ports import Clock, Store, Unit
 
 
 class Queries:
-    """What a client may ask about its service."""
+    """Answers the queries of clients about their services."""
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
         self._store = store

@@ -88,7 +88,7 @@ async def everything(unit: Unit) -> list[Any]:
     return [
         await unit.transaction(SERVICE, "T1"),
         await unit.transaction_by_network_id(SERVICE, "10000000001"),
-        await unit.checkout("P1"),
+        await unit.card_page("P1"),
         await unit.callback(SERVICE, "C1"),
         await unit.balance(SERVICE, Account.SMS),
         list(await unit.messages(SERVICE, "M1")),
@@ -109,7 +109,7 @@ WRITTEN = [
 NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("transaction", lambda unit: unit.transaction(SERVICE, "T1"), None),
     ("by network id", lambda unit: unit.transaction_by_network_id(SERVICE, "1" * 11), None),
-    ("checkout", lambda unit: unit.checkout("P1"), None),
+    ("card_page", lambda unit: unit.card_page("P1"), None),
     ("callback", lambda unit: unit.callback(SERVICE, "C1"), None),
     ("callbacks", lambda unit: unit.list_callbacks(every(SERVICE)), []),
     ("next_due", lambda unit: unit.next_due(), None),
@@ -240,7 +240,7 @@ class TestCheckouts:
         await store.run(lambda unit: unit.add_card_page(checkout()))
         clock.move_to(after(minutes=minutes))
 
-        assert (await store.run(lambda unit: unit.checkout("P1")) is not None) is found
+        assert (await store.run(lambda unit: unit.card_page("P1")) is not None) is found
 
 
 @pytest.mark.decision("D30")

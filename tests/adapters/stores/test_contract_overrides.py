@@ -55,27 +55,34 @@ class TestHeldBack:
         return [each.id for each in await store.run(work) if each is not None and each.held]
 
     async def test_those_before_one_of_the_service_are_let_go(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "C3")) == ["C1", "C2"]
+        assert await store.run(lambda unit: unit.release_held_callbacks(SERVICE, "C3")) == [
+            "C1",
+            "C2",
+        ]
 
         assert await self.held(store) == ["C4", "C5", "other"]
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "C3")) == []
+        assert await store.run(lambda unit: unit.release_held_callbacks(SERVICE, "C3")) == []
 
     async def test_and_it_too_if_it_is_held(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "C4")) == ["C1", "C2", "C4"]
+        assert await store.run(lambda unit: unit.release_held_callbacks(SERVICE, "C4")) == [
+            "C1",
+            "C2",
+            "C4",
+        ]
 
     async def test_none_is_let_go_by_one_that_is_not_there(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "gone")) == []
+        assert await store.run(lambda unit: unit.release_held_callbacks(SERVICE, "gone")) == []
 
     async def test_it_is_told_which_services_have_any(self, store: Store) -> None:
-        assert sorted(await store.run(lambda unit: unit.services_held())) == [55, 56]
+        assert sorted(await store.run(lambda unit: unit.services_with_held_callbacks())) == [55, 56]
 
-        await store.run(lambda unit: unit.let_go(SERVICE, "C5"))
+        await store.run(lambda unit: unit.release_held_callbacks(SERVICE, "C5"))
 
-        assert list(await store.run(lambda unit: unit.services_held())) == [56]
+        assert list(await store.run(lambda unit: unit.services_with_held_callbacks())) == [56]
 
     async def test_what_a_failing_unit_let_go_is_held_again(self, store: Store) -> None:
         async def work(unit: Unit) -> None:
-            await unit.let_go(SERVICE, "C5")
+            await unit.release_held_callbacks(SERVICE, "C5")
             raise ValueError
 
         with pytest.raises(ValueError):  # noqa: PT011 -- ours

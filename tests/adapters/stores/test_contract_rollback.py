@@ -60,7 +60,7 @@ async def state(unit: Unit) -> dict[str, Any]:
         "by network id": [
             await unit.transaction_by_network_id(SERVICE, f"1000000000{n}") for n in range(4)
         ],
-        "checkouts": [await unit.checkout("P1"), await unit.checkout("P2")],
+        "checkouts": [await unit.card_page("P1"), await unit.card_page("P2")],
         "callbacks": list(await unit.list_callbacks(every(SERVICE))),
         "callback": [await unit.callback(SERVICE, f"C{n}") for n in range(4)],
         "next due": await unit.next_due(),

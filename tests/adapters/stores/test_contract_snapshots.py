@@ -65,7 +65,7 @@ async def of(unit: Unit, service_id: int) -> dict[str, Any]:
     return {
         "named": [await unit.transaction(service_id, f"T{n}") for n in (1, 2)],
         "transactions": list(await unit.list_transactions(everything)),
-        "pages": [await unit.checkout(f"P{name}") for name in names],
+        "pages": [await unit.card_page(f"P{name}") for name in names],
         "callbacks": list(await unit.list_callbacks(everything)),
         "balance": await unit.balance(service_id, Account.SMS),
         "postings": list(await unit.postings(service_id)),

@@ -117,11 +117,18 @@ async def test_before_anybody_listens_the_unit_is_the_store_s_own(
 
 # What else a unit can do: it reads, or writes what nobody waits for.
 SILENT = {
-    *("transaction", "transaction_by_network_id", "list_transactions", "checkout"),
-    *("callback", "list_callbacks", "services_held", "inbox_messages", "messages"),
+    *("transaction", "transaction_by_network_id", "list_transactions", "card_page"),
+    *("callback", "list_callbacks", "services_with_held_callbacks", "inbox_messages", "messages"),
     *("list_messages", "history", "balance", "postings", "ledger_page", "audit"),
     *("list_entries", "dropped_entries", "next_due", "rules", "rule", "snapshots", "clock"),
-    *("add_card_page", "let_go", "clear_inbox", "clear_entries", "add_job", "claim_due"),
+    *(
+        "add_card_page",
+        "release_held_callbacks",
+        "clear_inbox",
+        "clear_entries",
+        "add_job",
+        "claim_due",
+    ),
     *("finish", "announce", "save_snapshot", "delete_snapshot", "reserve"),
 }
 

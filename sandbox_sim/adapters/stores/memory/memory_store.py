@@ -93,13 +93,13 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         records[transaction.network_transaction_id] = transaction
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
 
-    async def checkout(self, checkout_id: str) -> CardPage | None:
-        number, found = self._checkouts.get(checkout_id, (0, None))
+    async def card_page(self, page_id: str) -> CardPage | None:
+        number, found = self._checkouts.get(page_id, (0, None))
         return None if found is None or self._is_gone(found.service_id, number) else found
 
-    async def add_card_page(self, checkout: CardPage) -> None:
-        _ = self._services[checkout.service_id]  # begins before its first checkout
-        self._put(self._checkouts, checkout.id, (next(self._serials), checkout))
+    async def add_card_page(self, page: CardPage) -> None:
+        _ = self._services[page.service_id]  # begins before its first card page
+        self._put(self._checkouts, page.id, (next(self._serials), page))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
         services = self._listed(service_id)
@@ -120,14 +120,14 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         if len(service.finished) > KEPT_CALLBACKS:
             self._forget(service, service.finished.popleft())
 
-    async def services_held(self) -> Sequence[int]:
+    async def services_with_held_callbacks(self) -> Sequence[int]:
         return [
             service_id
             for service_id, service in self._services.items()
             if any(callback.held for callback in service.callbacks.values())
         ]
 
-    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+    async def release_held_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         service = self._services[service_id]
         kept, places = service.callbacks, service.places
         last = places.get(callback_id, 0)

@@ -140,14 +140,14 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
             transaction.network_transaction_id,
         )
 
-    async def checkout(self, checkout_id: str) -> CardPage | None:
-        await self._lock("checkout", checkout_id)
-        row = await self._row(_CHECKOUT, checkout_id)
+    async def card_page(self, page_id: str) -> CardPage | None:
+        await self._lock("checkout", page_id)
+        row = await self._row(_CHECKOUT, page_id)
         found = None if row is None else rows.to_checkout(row)
         return None if found is None or found.expires_at <= self._clock.now() else found
 
-    async def add_card_page(self, checkout: CardPage) -> None:
-        await self._rows(_ADD_CHECKOUT, *rows.from_checkout(checkout))
+    async def add_card_page(self, page: CardPage) -> None:
+        await self._rows(_ADD_CHECKOUT, *rows.from_checkout(page))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
         row = await self._row(_CALLBACK, callback_id)
@@ -158,11 +158,11 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
     async def save_callback(self, callback: Callback) -> None:
         await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
 
-    async def services_held(self) -> Sequence[int]:
+    async def services_with_held_callbacks(self) -> Sequence[int]:
         found = await self._rows("SELECT DISTINCT service_id FROM callbacks WHERE held = 1")
         return [service_id for (service_id,) in found]
 
-    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+    async def release_held_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         found = await self._rows(_LET_GO, service_id, callback_id)
         return [name for _, name in sorted((number, name) for number, name in found)]
 
