@@ -1,4 +1,4 @@
-"""The only place that wires: settings in, a gateway that runs out."""
+"""Builds a gateway from its settings: the only place that connects the parts."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Everything, wired. `app` starts and stops the background tasks with itself.
+    """A gateway and its parts. `app` starts and stops the background tasks with itself.
 
-    store: what is written to it directly is not told to the live feed.
+    store: writing to it directly publishes no events.
     """
 
     app: web.Application
@@ -52,7 +52,10 @@ def build(
     store: Store | None = None,
     sender: CallbackSender | None = None,
 ) -> Gateway:
-    """Wire a gateway; what is not given is the real thing."""
+    """Build a gateway. A part that is not given is the real one.
+
+    Raises `StoreError` if the store of the settings needs a package that is not installed.
+    """
     settings = settings or Settings()
     clock = clock or SystemClock()
     gate = ProcessAnswerGate()
@@ -75,7 +78,7 @@ def build(
 
 @contextlib.asynccontextmanager
 async def open_doctor() -> AsyncIterator["Doctor"]:
-    """Who examines receivers, over a session of its own; no gateway has to run for it."""
+    """A `Doctor` with an HTTP session of its own; it needs no running gateway."""
     from sandbox_sim.gateway.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()

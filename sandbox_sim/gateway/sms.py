@@ -16,13 +16,16 @@ from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
-# Handsets show so many characters of a sender that is no number.
+# How many characters handsets show of a sender that is not a number.
 MAX_SENDER: Final = 11
 LONG_SENDER: Final = f"sender_id has more than {MAX_SENDER} characters, and networks cut it there"
 
 
 class Sms:
-    """transition: from ACKNOWLEDGED to SENT or REFUNDED."""
+    """The four SMS operations.
+
+    transition: gateway time from ACKNOWLEDGED to SENT or REFUNDED.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class Sms:
         self._transition = transition
 
     async def send(self, request: SmsRequest) -> Reply:
-        """`sms/send` and `sms/bulk`: all recipients, charged upfront, or none."""
+        """`sms/send` and `sms/bulk`: charges all recipients and takes them all, or none."""
         recipients = sms_messages.decide(request, self._allowlist, self._approved_senders)
         if isinstance(recipients, Outcome):
             return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
@@ -73,7 +76,7 @@ class Sms:
         return Reply(Code.SMS_RECEIVED, "sandbox.10", why, fields=fields, warnings=warnings)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE_SMS`: last digit 9 is refunded, the others are sent (D25)."""
+        """The handler of `SETTLE_SMS`: numbers that end in 9 are refunded, others sent (D25)."""
         messages = await unit.messages(job.service_id, job.subject)
         settled = [
             message.settled(now) for message in messages if message.status is SmsStatus.ACKNOWLEDGED

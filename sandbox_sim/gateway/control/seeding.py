@@ -1,4 +1,4 @@
-"""Fills a service with the life of made-up people, as the sandbox rules would have left it."""
+"""Fills a service with payments and SMS of made-up people, processed by the sandbox rules."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -25,10 +25,10 @@ T = TypeVar("T", Purchase, Text)
 
 
 class People(Protocol):
-    """Whoever a gateway is filled with that has nothing to show yet."""
+    """Invents people, and what they pay and write."""
 
     def lives(self, seed: int, service_id: int, count: int) -> Lives:
-        """So many payments and SMS, the same every time and everywhere; what is newest is now.
+        """`count` payments and SMS; the same for the same arguments. The newest happen now.
 
         The payments have no `callback_url`.
         """
@@ -36,7 +36,7 @@ class People(Protocol):
 
 
 class Seeded(NamedTuple):
-    """Who lives there now, how many payments left a transaction, and how many SMS were sent."""
+    """The people, how many payments left a transaction, and how many SMS were sent."""
 
     lives: Lives
     payments: int
@@ -44,9 +44,9 @@ class Seeded(NamedTuple):
 
 
 class Seeding:
-    """settle_delay, transition: those of payments and of SMS.
+    """Seeds a service. Payments and SMS that would have ended by now end, without a callback.
 
-    What would be decided by now is decided, and its callback long forgotten; the rest is pending.
+    settle_delay: from a payment to its success. transition: from an SMS to its final status.
     """
 
     def __init__(
@@ -77,7 +77,10 @@ class Seeding:
     async def seed(
         self, seed: int, service_id: int, count: int, callback_url: str
     ) -> Seeded | None:
-        """So many payments and, as long as there are units, SMS; None where they are there."""
+        """Add `count` payments, and SMS as long as there are units.
+
+        Returns None, and adds nothing, if any of them are there already.
+        """
         lives = self._people.lives(seed, service_id, count)
 
         async def work(unit: Unit) -> Seeded | None:
@@ -94,7 +97,7 @@ class Seeding:
         return await self._store.run(work)
 
     async def _pay(self, unit: Unit, purchase: Purchase, callback_url: str, now: datetime) -> bool:
-        """Whether the payment left a transaction."""
+        """Process a payment of the past; returns whether it left a transaction."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
         outcome = await self._processor.decide(unit, payment, at)
@@ -118,7 +121,7 @@ class Seeding:
         return True
 
     async def _send(self, unit: Unit, service_id: int, text: Text, now: datetime) -> bool:
-        """Whether there were units for the message."""
+        """Send a message of the past; returns whether there were units for it."""
         at, size = now - text.ago, sms_encoding.measure(text.msg_body)
         units, subject = size.page_count, text.processing_id
         if await self._accounts.charge(unit, service_id, units, subject, at) is None:
@@ -137,13 +140,13 @@ class Seeding:
         return True
 
     def _client_key(self, service_id: int) -> str:
-        """Who asked: the first client that may use the service; nobody where none may."""
+        """The first client that may use the service; empty if none may."""
         clients = (each for each in self._clients.values() if each.may_use(service_id))
         return next((each.client_key for each in clients), "")
 
 
 async def _are_there(unit: Unit, lives: Lives) -> bool:
-    """Whether anything of it is kept; payments are forgotten after a while, and messages never."""
+    """Whether any of it is kept: payments are deleted after a while, messages never."""
     first = lives.purchases[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id
     if await unit.transaction_by_network_id(owner, network_id) is not None:
