@@ -11,7 +11,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, sign
 from sandbox_sim.domain.clients import Client
-from sandbox_sim.domain.control.overrides import Behaviour, Override
+from sandbox_sim.domain.control.overrides import CallbackBehaviour, Override
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.payments.transactions import IllegalTransition, Status, Transaction
@@ -152,7 +152,7 @@ class TestBeginning:
         self, status: Status | None
     ) -> None:
         desk = Desk()
-        early = Override("O1", status, callback=Behaviour(before_response=True))
+        early = Override("O1", status, callback=CallbackBehaviour(before_response=True))
 
         jobs = await self.begin(desk, transaction(override=early))
 

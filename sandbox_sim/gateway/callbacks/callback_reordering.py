@@ -24,16 +24,16 @@ class CallbackReordering:
         services = await self._store.run(lambda unit: unit.services_with_held_callbacks())
         self._services = frozenset(services)
 
-    async def attempted(self, unit: Unit, callback: Callback, at: datetime) -> None:
+    async def on_first_attempt(self, unit: Unit, callback: Callback, at: datetime) -> None:
         """Release the callbacks before this one, whose first attempt was made at this time."""
         if callback.service_id in self._services:
             await self._release(unit, callback.service_id, callback.id, at)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `LET_GO`: no later callback came in time."""
+        """The handler of `RELEASE`: no later callback came in time."""
         await self._release(unit, job.service_id, job.subject, now)
 
     async def _release(self, unit: Unit, service_id: int, callback_id: str, now: datetime) -> None:
-        for released in await unit.release_held_callbacks(service_id, callback_id):
+        for released in await unit.release_callbacks(service_id, callback_id):
             await unit.add_job(Job(now, JobKind.DELIVER, service_id, released))
         await unit.announce(Topic.HELD_CALLBACKS)

@@ -13,7 +13,13 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Final
 
-from sandbox_sim.domain.control.events import Event, EventText, EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import (
+    Event,
+    EventFilter,
+    EventText,
+    EventType,
+    NumberedEvent,
+)
 from sandbox_sim.gateway.ports import Clock, Relay
 
 # How many events are kept for readers that come back, and how many bytes of them.
@@ -80,7 +86,7 @@ class Reader:
         self,
         clock: Clock,
         memory: _Memory,
-        wanted: Wanted,
+        wanted: EventFilter,
         missed: Iterable[_SharedEvent],
         most_waiting: int,
         disconnect: Callable[[], None],
@@ -116,7 +122,7 @@ class Reader:
 
     def offer(self, event: _SharedEvent) -> None:
         """Queue the event if the reader wants it; never waits."""
-        if self._wanted.admits(event.numbered.event):
+        if self._wanted.matches(event.numbered.event):
             self._memory.add(event)
             self.waiting_bytes += event.size
             self._queue.append(event)
@@ -198,12 +204,12 @@ class Feed:
         """Whether events are wanted: by a reader, here or elsewhere, or one that may come back."""
         if self._recording and not self._readers and self._clock.monotonic() >= self._until:
             self._stop_recording()
-        return self._recording or self._relay.wanted
+        return self._recording or self._relay.has_remote_readers
 
     def publish(self, events: Sequence[Event]) -> None:
         """Send events of one unit of work to all readers, here and elsewhere; never waits."""
-        if self._relay.wanted:
-            self._relay.tell(events)
+        if self._relay.has_remote_readers:
+            self._relay.publish(events)
         self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
@@ -238,7 +244,7 @@ class Feed:
 
     @contextmanager
     def listening(
-        self, wanted: Wanted, after: str | None, disconnect: Callable[[], None]
+        self, wanted: EventFilter, after: str | None, disconnect: Callable[[], None]
     ) -> Iterator[Reader]:
         """A reader for as long as the context lasts.
 
@@ -294,9 +300,9 @@ class Feed:
 class _NoRelay:
     """The relay of a server that shares its store with no other."""
 
-    wanted = False
+    has_remote_readers = False
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         pass
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:

@@ -55,8 +55,8 @@ def events_of_units(clock: Clock) -> Mapping[str, Events]:
             _by_arguments(Unit.post, _one(EventType.LEDGER, ledger.shown)),
             _by_arguments(Unit.add_inbox_message, _delivery),
             _by_arguments(Unit.save_clock, partial(_clock, clock)),
-            _by_arguments(Unit.save_rule, _rule),
-            _by_arguments(Unit.delete_rule, _rule_deleted),
+            _by_arguments(Unit.save_user_rule, _rule),
+            _by_arguments(Unit.delete_user_rule, _rule_deleted),
             _by_arguments(Unit.reset, _reset),
             _by_result(Unit.restore_snapshot, _restored),
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.clients import Client
-from sandbox_sim.domain.control.people import Lives, Purchase, Text
+from sandbox_sim.domain.control.people import SamplePayment, SampleRecords, SampleSms
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.card_page import STATUS_OF
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -21,13 +21,13 @@ from sandbox_sim.gateway.payments.settlement import Settlement
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.sms import Sms
 
-T = TypeVar("T", Purchase, Text)
+T = TypeVar("T", SamplePayment, SampleSms)
 
 
 class People(Protocol):
     """Invents people, and what they pay and write."""
 
-    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+    def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
         """`count` payments and SMS; the same for the same arguments. The newest happen now.
 
         The payments have no `callback_url`.
@@ -38,7 +38,7 @@ class People(Protocol):
 class Seeded(NamedTuple):
     """The people, how many payments left a transaction, and how many SMS were sent."""
 
-    lives: Lives
+    lives: SampleRecords
     payments: int
     messages: int
 
@@ -81,7 +81,7 @@ class Seeding:
 
         Returns None, and adds nothing, if any of them are there already.
         """
-        lives = self._people.lives(seed, service_id, count)
+        lives = self._people.sample_records(seed, service_id, count)
 
         async def work(unit: Unit) -> Seeded | None:
             if await _are_there(unit, lives):
@@ -96,7 +96,9 @@ class Seeding:
 
         return await self._store.run(work)
 
-    async def _pay(self, unit: Unit, purchase: Purchase, callback_url: str, now: datetime) -> bool:
+    async def _pay(
+        self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
+    ) -> bool:
         """Process a payment of the past; returns whether it left a transaction."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
@@ -105,13 +107,13 @@ class Seeding:
             return False
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
-        transaction = Transaction.begun(payment, network_id, client_key, at)
+        transaction = Transaction.start(payment, network_id, client_key, at)
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
             return True
         status, due = Status.SUCCESSFUL, at + self._settle_delay
         if payment.operation is Operation.CARD:
-            status, due = STATUS_OF[purchase.choice], at + purchase.choosing
+            status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
         jobs = await self._settlement.begin(unit, transaction, due)
         if due > now:
             for job in jobs:
@@ -120,16 +122,16 @@ class Seeding:
             await self._settlement.conclude(unit, transaction, status, due, notify=False)
         return True
 
-    async def _send(self, unit: Unit, service_id: int, text: Text, now: datetime) -> bool:
+    async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
         """Send a message of the past; returns whether there were units for it."""
         at, size = now - text.ago, sms_encoding.measure(text.msg_body)
         units, subject = size.page_count, text.processing_id
         if await self._accounts.charge(unit, service_id, units, subject, at) is None:
             return False
-        number = msisdn.international(text.customer_number)
+        number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
         message = sms.acknowledged(
-            request.kept(), number, size, at, processing_id=subject, batch_id=None
+            request.redacted(), number, size, at, processing_id=subject, batch_id=None
         )
         await unit.add_messages([message])
         job = Job(at + self._transition, JobKind.SETTLE_SMS, service_id, subject)
@@ -145,7 +147,7 @@ class Seeding:
         return next((each.client_key for each in clients), "")
 
 
-async def _are_there(unit: Unit, lives: Lives) -> bool:
+async def _are_there(unit: Unit, lives: SampleRecords) -> bool:
     """Whether any of it is kept: payments are deleted after a while, messages never."""
     first = lives.purchases[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id

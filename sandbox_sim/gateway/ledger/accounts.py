@@ -28,7 +28,7 @@ class Accounts:
         """An account's balance; opens the account if it has none. Locks it until the unit ends."""
         balance = await unit.balance(service_id, account)
         if balance is None:
-            opening = ledger.opening(service_id, account, self.sms_initial_units, now)
+            opening = ledger.opening_posting(service_id, account, self.sms_initial_units, now)
             await unit.post(opening)
             balance = Balance(opening.amount, now)
         return balance
@@ -38,7 +38,7 @@ class Accounts:
     ) -> Decimal:
         """The balance that `get_account_balance` shows and that a payment must not exceed."""
         if not self.live:
-            return ledger.figure(service_id, account)
+            return ledger.fixed_balance(service_id, account)
         return (await self.balance(unit, service_id, account, now)).amount
 
     def checked(self, operation: Operation) -> Account | None:
@@ -51,7 +51,7 @@ class Accounts:
 
     async def move(self, unit: Unit, transaction: Transaction) -> None:
         """Post what the transaction moves in its present status; nothing if balances are fixed."""
-        posting = ledger.movement(transaction) if self.live else None
+        posting = ledger.posting_for(transaction) if self.live else None
         if posting is None:
             return
         await self.balance(unit, posting.service_id, posting.account, posting.at)

@@ -77,7 +77,7 @@ class SandboxProcessor:
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
         network_id, client_key = request.network_transaction_id, request.client.client_key
-        transaction = Transaction.begun(payment, network_id, client_key, at, override)
+        transaction = Transaction.start(payment, network_id, client_key, at, override)
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
             return Rejected(outcome, warnings)

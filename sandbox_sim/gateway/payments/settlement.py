@@ -115,11 +115,11 @@ class Settlement:
         behaviour = override.callback
         for callback_id in (
             callback.id,
-            *(self._ids.message_id() for _ in range(1, behaviour.duplicate)),
+            *(self._ids.record_id() for _ in range(1, behaviour.duplicate)),
         ):
-            each = override.marked(callback)._replace(id=callback_id)
+            each = override.applied_to(callback)._replace(id=callback_id)
             await unit.save_callback(each)
-            job = behaviour.departure(each, now)
+            job = behaviour.delivery_job(each, now)
             if job is not None:
                 await unit.add_job(job)
         if behaviour.reorder:
@@ -137,4 +137,4 @@ class Settlement:
             behaviour = transaction.override.callback
             profile = behaviour.profile or profile
             key = WRONG_KEY if behaviour.bad_signature else key
-        return callbacks.compose(transaction, profile, key, self._ids.message_id(), now)
+        return callbacks.compose(transaction, profile, key, self._ids.record_id(), now)

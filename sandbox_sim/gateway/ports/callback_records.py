@@ -34,7 +34,7 @@ class CallbackRecords(Protocol):
         """The services with a callback that waits for a later one to overtake it, in any order."""
         ...
 
-    async def release_held_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
+    async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         """Mark this callback, and those of its service added before it, as not held any more.
 
         Returns the ids of those that were held, oldest first. The caller adds their jobs.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Protocol
 
-from sandbox_sim.domain.callbacks.callbacks import Answer
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
 
 
 class CallbackSender(Protocol):
@@ -17,7 +17,7 @@ class CallbackSender(Protocol):
         body: bytes,
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> ReceiverResponse:
         """Make one POST; returns the receiver's answer, or one that says what went wrong.
 
         Raises nothing of the network. timeout: real time for all of it.

@@ -13,19 +13,19 @@ from sandbox_sim.gateway.ports.topic import Topic
 class ControlRecords(Protocol):
     """What users and the server itself control: user rules, snapshots, ids and the clock."""
 
-    async def rules(self) -> Sequence[UserRule]:
+    async def user_rules(self) -> Sequence[UserRule]:
         """All user rules, newest first. Does not lock."""
         ...
 
-    async def rule(self, rule_id: str) -> UserRule | None:
+    async def user_rule(self, rule_id: str) -> UserRule | None:
         """One user rule; None if there is none. Locks the id, so that uses are counted in turn."""
         ...
 
-    async def save_rule(self, rule: UserRule) -> None:
-        """Add it, or replace the one with its id. Does not lock: read it with `rule` first."""
+    async def save_user_rule(self, rule: UserRule) -> None:
+        """Add it, or replace the one with its id. Does not lock: read it with `user_rule` first."""
         ...
 
-    async def delete_rule(self, rule: UserRule) -> None:
+    async def delete_user_rule(self, rule: UserRule) -> None:
         """Delete it; does nothing if it is gone. Does not lock."""
         ...
 

@@ -12,16 +12,16 @@ class Ids(Protocol):
 
     first: int
 
-    def take(self, numbers: range, low: Callable[[], None]) -> None:
-        """Make every id from these numbers; call `low` once when half of them are used."""
+    def use_numbers(self, numbers: range, on_low: Callable[[], None]) -> None:
+        """Make every id from these numbers; call `on_low` once when half of them are used."""
         ...
 
     def network_transaction_id(self) -> str:
         """Eleven digits (D18)."""
         ...
 
-    def message_id(self) -> str:
-        """For `processing_id`, `batch_id`, and the ids of callbacks and user rules."""
+    def record_id(self) -> str:
+        """For `processing_id`, `batch_id`, and the ids of callbacks, user rules and deliveries."""
         ...
 
     def request_id(self) -> str:

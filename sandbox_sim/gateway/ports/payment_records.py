@@ -46,7 +46,7 @@ class PaymentRecords(Protocol):
         """
         ...
 
-    async def card_page(self, page_id: str) -> CardPage | None:
+    async def card_page(self, card_page_id: str) -> CardPage | None:
         """The hosted page with this id; None if there is none, or it expired. Locks the id."""
         ...
 

@@ -10,11 +10,11 @@ class Relay(Protocol):
     """Sends events to the servers that share a store, and receives theirs."""
 
     @property
-    def wanted(self) -> bool:
+    def has_remote_readers(self) -> bool:
         """Whether another server listens."""
         ...
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         """Send events of this server to the others; never waits."""
         ...
 
