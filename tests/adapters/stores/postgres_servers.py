@@ -27,6 +27,6 @@ async def taken_over(store: "PostgresStore") -> Job:
 
 async def end_listening(store: "PostgresStore", url: str) -> None:
     """Postgres ends the session that listens."""
-    connection = store._line._connection
+    connection = store._channel._connection
     assert connection is not None
     await postgres.execute(url, f"SELECT pg_terminate_backend({connection.get_server_pid()})")
