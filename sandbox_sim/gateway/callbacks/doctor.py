@@ -1,6 +1,6 @@
 """Examines a receiver: sends it one callback after the other and judges each answer.
 
-What is sent stands in `domain.checkup`, what is right in `domain.opinions`, the order here.
+`domain.callbacks.receiver_checks` says what is sent, `receiver_verdicts` judges the responses.
 Source: delivery.1, delivery.2, D27, D29, D30.
 """
 
