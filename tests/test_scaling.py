@@ -55,13 +55,6 @@ def test_the_settings_exist(text: str) -> None:
     assert named <= set(Settings.model_fields)
 
 
-def test_what_is_linked_is_there() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", PAGE)
-
-    assert links
-    assert [link for link in links if not (DOCS / link).exists()] == []
-
-
 async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,7 +19,7 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
         try:
             from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
+            needed = f"a Postgres store needs {error.name}: pip install {error.name}"
             raise StoreError(f"{masked(settings.store)}: {needed}") from None
         store = PostgresStore(settings.store, clock, gate)
         return store, store.relay

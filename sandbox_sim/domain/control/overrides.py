@@ -205,7 +205,7 @@ def parse_override(document: Mapping[str, Any]) -> Override:
     )
 
 
-def contradiction_in(override: Override, operation: Operation | None) -> str | None:
+def contradiction(override: Override, operation: Operation | None) -> str | None:
     """Why this override cannot be applied, or None.
 
     operation: the operation that its match names, or None.

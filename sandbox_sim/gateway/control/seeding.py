@@ -38,7 +38,7 @@ class People(Protocol):
 class Seeded(NamedTuple):
     """The people, how many payments left a transaction, and how many SMS were sent."""
 
-    lives: SampleRecords
+    sample: SampleRecords
     payments: int
     messages: int
 
@@ -81,18 +81,18 @@ class Seeding:
 
         Returns None, and adds nothing, if any of them are there already.
         """
-        lives = self._people.sample_records(seed, service_id, count)
+        sample = self._people.sample_records(seed, service_id, count)
 
         async def work(unit: Unit) -> Seeded | None:
-            if await _are_there(unit, lives):
+            if await _are_there(unit, sample):
                 return None
             now = self._clock.now()
             payments = messages = 0
-            for purchase in _oldest_first(lives.purchases):
+            for purchase in _oldest_first(sample.purchases):
                 payments += await self._pay(unit, purchase, callback_url, now)
-            for text in _oldest_first(lives.texts):
+            for text in _oldest_first(sample.texts):
                 messages += await self._send(unit, service_id, text, now)
-            return Seeded(lives, payments, messages)
+            return Seeded(sample, payments, messages)
 
         return await self._store.run(work)
 
@@ -147,13 +147,13 @@ class Seeding:
         return next((each.client_key for each in clients), "")
 
 
-async def _are_there(unit: Unit, lives: SampleRecords) -> bool:
+async def _are_there(unit: Unit, sample: SampleRecords) -> bool:
     """Whether any of it is kept: payments are deleted after a while, messages never."""
-    first = lives.purchases[0]
+    first = sample.purchases[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id
     if await unit.transaction_by_network_id(owner, network_id) is not None:
         return True
-    for text in lives.texts:
+    for text in sample.texts:
         if await unit.messages(owner, text.processing_id):
             return True
     return False

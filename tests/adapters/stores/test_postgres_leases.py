@@ -1,7 +1,6 @@
 """Claimed jobs in Postgres: kept by who lives, taken over from who died, held for an answer."""
 
 import asyncio
-from datetime import timedelta
 from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING
@@ -13,12 +12,11 @@ from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
+from tests.adapters.stores.postgres_servers import SHORT_LEASE, taken_over
 from tests.records import SERVICE, after, job, posting
 
 if TYPE_CHECKING:
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
-
-SHORT = timedelta(milliseconds=300)
 
 
 async def stand_still(store: "PostgresStore") -> None:
@@ -46,20 +44,8 @@ async def leases(url: str) -> list[int]:
     ]
 
 
-async def taken_over(store: "PostgresStore") -> Job:
-    """The one job, as soon as this store can claim it."""
-    found: list[Job] = []
-
-    async def claimed() -> bool:
-        found.extend(await claim(store))
-        return bool(found)
-
-    await eventually(claimed)
-    return found[0]
-
-
 async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: OpenPostgres) -> None:
-    holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job("orphan")))
     (lost,) = await claim(holder)
     assert await claim(other) == []
@@ -74,7 +60,7 @@ async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: Open
 async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
     open_postgres: OpenPostgres, url: str
 ) -> None:
-    holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
     seen: set[int] = set()
@@ -94,7 +80,7 @@ async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
 async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
     open_postgres: OpenPostgres,
 ) -> None:
-    holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
 
@@ -116,7 +102,7 @@ async def test_who_came_just_now_lets_the_others_live(
     open_postgres: OpenPostgres, url: str
 ) -> None:
     """After a restart of Postgres every lease has run out; first each may extend its own."""
-    holder = await open_postgres(lease=SHORT)
+    holder = await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
     await stand_still(holder)
@@ -195,8 +181,8 @@ class TestHeldForAnAnswer:
         self, open_postgres: OpenPostgres
     ) -> None:
         gate = ProcessAnswerGate()
-        answering = await open_postgres(gate=gate, lease=SHORT)
-        other = await open_postgres(lease=SHORT)
+        answering = await open_postgres(gate=gate, lease=SHORT_LEASE)
+        other = await open_postgres(lease=SHORT_LEASE)
         gate.hold("10000000001")
         await answering.run(lambda unit: unit.add_job(job("10000000001")))
 
