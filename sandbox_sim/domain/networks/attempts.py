@@ -69,6 +69,7 @@ class Attempt(NamedTuple):
     network_id: the network's own identifier.
     reason: why it failed or was refused, in the network's words.
     mismatch, contradiction: in words, empty where there is none.
+    contradicted_by: the outcome that the network reported against a final one.
     settled_by, settled_reason: the person who decided, and why.
     """
 
@@ -96,6 +97,7 @@ class Attempt(NamedTuple):
     reason: str = ""
     mismatch: str = ""
     contradiction: str = ""
+    contradicted_by: Outcome | None = None
     settled_by: str = ""
     settled_reason: str = ""
 
@@ -274,15 +276,16 @@ def _after_the_end(attempt: Attempt, outcome: Outcome, report: Report) -> Judgem
         never_taken = attempt.outcome in {Outcome.NOT_SENT, Outcome.REFUSED}
         taken = {Outcome.SUCCEEDED, Outcome.PENDING} if never_taken else {Outcome.SUCCEEDED}
         disagrees = attempt.outcome in WITHOUT_MONEY and outcome in taken
-    if not disagrees or attempt.contradiction:
+    # A success after a pending is new: only now money moved.
+    if not disagrees or attempt.contradicted_by in {outcome, Outcome.SUCCEEDED}:
         return Judgement(attempt, Change.NOTHING)
     said = f"{report.source} says {outcome} after {attempt.outcome}"
     if report.reason:
         said += f": {report.reason}"
-    return Judgement(
-        attempt._replace(contradiction=said, settled_by="", settled_reason=""),
-        Change.CONTRADICTION,
+    noted = attempt._replace(
+        contradiction=said, contradicted_by=outcome, settled_by="", settled_reason=""
     )
+    return Judgement(noted, Change.CONTRADICTION)
 
 
 def _mismatched(

@@ -110,6 +110,8 @@ def test_a_cancellation_is_kept() -> None:
         (Echo("R2", Decimal("10.5"), "GHS"), "reference is R2 and not R1"),
         (Echo("R1", Decimal("10.51"), "GHS"), "amount is 10.51 and not 10.50"),
         (Echo("R1", Decimal("10.5"), "USD"), "currency is USD and not GHS"),
+        (Echo("R1", Decimal("NaN")), "amount is NaN and not 10.50"),
+        (Echo("R1", Decimal("sNaN")), "amount is sNaN and not 10.50"),
         (Echo("R1", operation=Operation.PAYOUT), "operation is payout and not collect"),
     ],
 )
@@ -169,8 +171,19 @@ def test_a_word_against_a_final_outcome_is_listed_and_changes_nothing_else(
     judged = apply(ended, report(said, Source.NOTIFICATION), TERMS, LATER)
 
     assert judged.change is (Change.CONTRADICTION if disagrees else Change.NOTHING)
-    assert judged.attempt._replace(contradiction="") == ended
+    assert judged.attempt._replace(contradiction="", contradicted_by=None) == ended
     assert waits_for_person(judged.attempt, TERMS, LATER) is disagrees
+
+
+def test_a_success_after_a_pending_contradicts_again_and_then_no_more() -> None:
+    told = attempt(outcome=Outcome.NOT_SENT)
+    changes = []
+    for said in (Outcome.PENDING, Outcome.PENDING, Outcome.SUCCEEDED, Outcome.SUCCEEDED):
+        told, change = apply(told, report(said), TERMS, LATER)
+        changes.append(change)
+
+    assert changes == [Change.CONTRADICTION, Change.NOTHING] * 2
+    assert told.contradicted_by is Outcome.SUCCEEDED
 
 
 def test_a_callback_of_another_transaction_contradicts_nothing() -> None:
