@@ -2,8 +2,9 @@
 
 import pytest
 
-from sandbox_sim.testing.network_contract import NetworkContract, PeerFactory
+from sandbox_sim.testing.network_contract import NetworkContract, PeerFactory, http_peer
 from tests.adapters.networks.simulated_peer import simulated_peer
+from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -11,6 +12,11 @@ pytestmark = pytest.mark.decision("D39")
 class TestSimulated(NetworkContract):
     def peer(self) -> PeerFactory:
         return simulated_peer()
+
+
+class TestUpstream(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(UpstreamDialect())
 
 
 def test_no_subclass_can_leave_out_a_proof() -> None:
