@@ -59,7 +59,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
+    bin_folder = Path(sys.executable).parent
+    built = run("make", "wheel", f"BIN={bin_folder}", f"DIST={folder}", cwd=ROOT)
     if "hatchling" in built.stderr:
         pytest.skip("pip reaches no registry to fetch the build backend from")
     assert built.returncode == 0, built.stderr

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
@@ -23,7 +23,7 @@ SHORT = timedelta(milliseconds=300)
 
 async def stand_still(store: "PostgresStore") -> None:
     """No more signs of life, though units of work still can be done."""
-    task = store._line._task
+    task = store._channel._task
     assert task is not None
     task.cancel()
     await asyncio.wait({task})
@@ -32,7 +32,7 @@ async def stand_still(store: "PostgresStore") -> None:
 async def die(store: "PostgresStore") -> None:
     """As a killed process does: nothing is given back, every connection is gone."""
     await stand_still(store)
-    pool, connection = store._pool, store._line._connection
+    pool, connection = store._pool, store._channel._connection
     assert pool is not None
     assert connection is not None
     pool.terminate()
@@ -153,7 +153,7 @@ class TestHeldForAnAnswer:
     async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         noticed: list[object] = []
         answering.watch_jobs(noticed.append)
@@ -169,7 +169,7 @@ class TestHeldForAnAnswer:
         assert noticed == [job().due_at]
 
     async def test_one_that_falls_due_later_is_free(self, open_postgres: OpenPostgres) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
         await answering.run(lambda unit: unit.add_job(job("10000000001", after(seconds=1))))
@@ -179,7 +179,7 @@ class TestHeldForAnAnswer:
     async def test_an_answer_that_was_written_already_holds_nothing(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
 
@@ -194,7 +194,7 @@ class TestHeldForAnAnswer:
     async def test_whoever_dies_before_it_answers_is_taken_over(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering = await open_postgres(gate=gate, lease=SHORT)
         other = await open_postgres(lease=SHORT)
         gate.hold("10000000001")
