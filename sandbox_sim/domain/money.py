@@ -9,7 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import plain
+from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.json_text import compact
 
 # Decimals of each currency that the interface names; the other currencies of the world that a
@@ -77,5 +77,5 @@ def exact_amount(raw: bytes) -> Decimal | None:
 def json_with_amount(fields: Mapping[str, object], amount: Decimal) -> str:
     """A JSON object of these fields and `amount` as an exact number, which json cannot write."""
     rest = compact(dict(fields))
-    first = f'{{"amount":{plain(amount)}'
+    first = f'{{"amount":{plain_decimal(amount)}'
     return first + "}" if rest == "{}" else f"{first},{rest[1:]}"

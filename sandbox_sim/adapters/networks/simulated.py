@@ -318,7 +318,7 @@ class SimulatedNetwork:
 
 def _decide(request: SubmitRequest) -> payment_rules.Outcome:
     if request.operation is Operation.SMS:
-        if not _SANDBOX.allowlist.admits(request.party, either_form=True):
+        if not _SANDBOX.allowlist.allows(request.party, either_form=True):
             return payment_rules.Outcome("S002", "sandbox.1", "the number is not allowlisted")
         if is_declined(request.party):
             return payment_rules.Outcome(_DECLINED, "sandbox.2", "last digit 9 is not delivered")
