@@ -18,7 +18,7 @@ def measure() -> None:
     """Measure without a reader of the feed, with one, and with one that does not read."""
     print(f"memory after {DELIVERIES} deliveries of {BYTES:,} bytes")
     for name, reads in (
-        ("nobody reads the feed", None),
+        ("no reader of the feed", None),
         ("a reader", True),
         ("a stuck one", False),
     ):

@@ -18,10 +18,10 @@ from typing import Any
 
 from chaos import report
 from chaos.database import Database, GivenDatabase, NoDatabase, OwnDatabase
+from chaos.final_state import NoAnswer
 from chaos.proof import prove
 from chaos.run import Outcome, Plan, run
 from chaos.servers import NotReady
-from chaos.witness import NoAnswer
 
 ENVIRONMENT_DSN = "SANDBOX_SIM_TEST_POSTGRES"
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import aiohttp
 
-from chaos.drafts import Draft
 from chaos.facts import Asked, Facts
-from chaos.mix import Shop
+from chaos.mixed_load import Shop
+from chaos.request_drafts import Draft
 
 KEY, SECRET = "sandbox_key", "sandbox_secret"
 # Seconds. Far more than an answer takes: after it the server counts as hanging.

@@ -10,8 +10,8 @@ import aiohttp
 
 from chaos.clients import NotSent, ask
 from chaos.database import Database
-from chaos.drafts import Draft
 from chaos.facts import EVERY_SERVER, Facts, Outage
+from chaos.request_drafts import Draft
 from chaos.servers import READY_WITHIN_S, NotReady, Server
 
 # Seconds after the ready line, and after the start of the process.

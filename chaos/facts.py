@@ -155,7 +155,7 @@ class Final:
 class Facts:
     """Everything that was seen in a run.
 
-    refused: requests that found nobody listening, so they were never sent.
+    refused: requests that were not sent, because no connection could be made.
     complaints: servers that exited by themselves, and errors in their logs.
     """
 

@@ -15,10 +15,10 @@ from chaos.clients import Clients, session
 from chaos.crashes import Crashes
 from chaos.database import Database
 from chaos.facts import Facts
-from chaos.mix import Shop
+from chaos.final_state import Witness
+from chaos.mixed_load import Shop
 from chaos.receiver import receiving
 from chaos.servers import Server, quiet_port
-from chaos.witness import Witness
 
 _SHOPS: Final = 4
 _SETTLES_WITHIN_S: Final = 90.0

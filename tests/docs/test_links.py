@@ -7,7 +7,8 @@ import pytest
 
 from tests.docs.pages import ROOT, Page, all_pages
 
-PAGES = {page.path: page for page in [*all_pages(), Page("CHANGELOG.md")]}
+OTHERS = (Page("CHANGELOG.md"), Page("CONTRIBUTING.md"))
+PAGES = {page.path: page for page in [*all_pages(), *OTHERS]}
 # hatchling puts these into every source archive.
 ALWAYS = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
 

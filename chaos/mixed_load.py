@@ -8,8 +8,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from chaos.drafts import Draft, HistoryDraft, PaymentDraft, SendDraft, StatusDraft
 from chaos.facts import SENT
+from chaos.request_drafts import Draft, HistoryDraft, PaymentDraft, SendDraft, StatusDraft
 
 ACCEPT, DECLINE, STRANGER, OVER = "accept", "decline", "stranger", "over the cap"
 _FATES: Final = (ACCEPT, DECLINE, STRANGER, OVER)

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 import aiohttp
 
 from chaos.clients import NotSent, ask
-from chaos.drafts import Body, Draft, StatusDraft, messages_of, status_of
 from chaos.facts import Asked, Facts, Message, Status
 from chaos.receiver import Receiver
+from chaos.request_drafts import Body, Draft, StatusDraft, messages_of, status_of
 
 T = TypeVar("T")
 
