@@ -329,3 +329,24 @@ def test_coroutines_run_under_any_plugin(
     )
 
     pytester.runpytest_subprocess(*WITHOUT_OTHERS, *options).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("callbacks.expect_one(transactionid='T1')", "TypeError: a callback has no field"),
+        ("override(status='009')", "ValueError: "),
+        ("fault(status=418)", "ValueError: "),
+        ("advance(minutes=-1)", "ValueError: the clock moves by"),
+    ],
+)
+def test_a_wrong_argument_shows_the_line_of_the_test_only(
+    pytester: pytest.Pytester, call: str, error: str
+) -> None:
+    pytester.makepyfile(f"def test_it(sandbox_gateway):\n    sandbox_gateway.{call}\n")
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E *{error}*"])
+    result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")

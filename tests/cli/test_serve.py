@@ -215,7 +215,7 @@ class TestItDoesNotStart:
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == (
             "the store cannot be opened: postgresql://me:***@db/gateway: "
-            'asyncpg is needed: pip install "sandbox-sim[postgres]"\n'
+            "a Postgres store needs asyncpg: pip install asyncpg\n"
         )
 
     @pytest.mark.parametrize(

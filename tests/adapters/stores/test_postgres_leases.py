@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
@@ -139,7 +139,7 @@ class TestHeldForAnAnswer:
     async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         noticed: list[object] = []
         answering.watch_jobs(noticed.append)
@@ -155,7 +155,7 @@ class TestHeldForAnAnswer:
         assert noticed == [job().due_at]
 
     async def test_one_that_falls_due_later_is_free(self, open_postgres: OpenPostgres) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
         await answering.run(lambda unit: unit.add_job(job("10000000001", after(seconds=1))))
@@ -165,7 +165,7 @@ class TestHeldForAnAnswer:
     async def test_an_answer_that_was_written_already_holds_nothing(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
 
@@ -180,7 +180,7 @@ class TestHeldForAnAnswer:
     async def test_whoever_dies_before_it_answers_is_taken_over(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering = await open_postgres(gate=gate, lease=SHORT_LEASE)
         other = await open_postgres(lease=SHORT_LEASE)
         gate.hold("10000000001")
