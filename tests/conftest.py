@@ -1,6 +1,7 @@
 """A gateway on a virtual clock, reached over a real socket, for every test that wants one."""
 
 import base64
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,12 +19,17 @@ from sandbox_sim.web.transport.server import GatewayRunner
 from tests import openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
 
-pytest_plugins = ["tests.timeouts"]
+pytest_plugins = ["tests.timeouts", "tests.run_order"]
 
 # A deadline would fail on a busy machine; --hypothesis-profile=long looks further.
 settings.register_profile("suite", deadline=None, max_examples=40)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("suite")
+
+# Processes that the tests start trust nobody's certificates, unless a test says whose: to load
+# those of all public authorities takes 50 ms in each of them.
+os.environ.setdefault("SSL_CERT_FILE", os.devnull)
+os.environ.setdefault("SSL_CERT_DIR", os.devnull)
 
 REQUEST_TIME = "2026-01-01 09:00"
 
@@ -186,6 +192,14 @@ class Sandbox:
         (message,) = await self.inbox(name)
         body: dict[str, Any] = message["json"]
         return body
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fast_path() -> None:
+    """`SANDBOX_SIM_FAST_PATH=false` is the default of every gateway, as in the second run of CI."""
+    if os.environ.get("SANDBOX_SIM_FAST_PATH") == "false":
+        Settings.model_fields["fast_path"].default = False
+        Settings.model_rebuild(force=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""Every part of a gateway, and which others it is made of."""
+"""Every part of a gateway, and the parts that it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,16 +8,17 @@ from functools import cached_property
 from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.descriptors import current_limit, shared_out
+from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.rate_limit import RateLimit
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.event_feed import Feed
@@ -37,9 +38,10 @@ from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
+from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
 from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
+from sandbox_sim.gateway.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store
 from sandbox_sim.gateway.scheduler import Handler, Scheduler
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.api.authentication import Authentication
@@ -69,7 +71,7 @@ from sandbox_sim.web.transport.client_connections import ClientConnections
 
 
 class Parts:
-    """Every part of a gateway, made of others when it is first asked for."""
+    """The parts of one gateway, each made when it is first used."""
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class Parts:
         self.http_sender = HttpCallbackSender(clock, settings.receivers())
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
-        self.connections = shared_out(current_limit())
+        self.connections = divide_descriptors(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
         self.store = EventPublishingStore(store, self.feed, clock, self.waiters)
@@ -107,6 +109,7 @@ class Parts:
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
+            fast_path=self.settings.fast_path,
         )
         app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
@@ -114,7 +117,7 @@ class Parts:
         return app
 
     def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
-        """What answers the interface's paths."""
+        """Answers the paths of the interface."""
         return Dispatcher(
             Authentication(self.clients.values(), self.clock, self.limit()),
             by_path(routes),
@@ -122,7 +125,7 @@ class Parts:
             self.ids,
             self.clock,
             self.journal,
-            Faults(self.store, self.rules, self.ids),
+            Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
             our_address=self.our_address,
             base_path=self.settings.base_path,
@@ -140,9 +143,9 @@ class Parts:
             InboxRoutes(self.store, self.clock, self.ids, records, self.clients),
             ClockRoutes(self.clock, self.clock_control),
             UserRuleRoutes(
-                self.rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
+                self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
             ),
-            UserRuleRoutes(self.rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
+            UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
             SnapshotRoutes(snapshots),
             SeedRoutes(self.seeding(), self.our_address),
@@ -150,13 +153,13 @@ class Parts:
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
-        """The store and what of it is at hand, the callback session and the loops, while we run."""
+        """Open the store, load what is copied from it, and run the loops while the app runs."""
         await self.store.open()
         try:
             await self.id_allocation.reserve()
             await self.clock_control.start()
-            await self.rules.load()
-            await self.held.load()
+            await self.user_rules.load()
+            await self.callback_reordering.load()
             async with self.http_sender:
                 loops = (self.jobs, self.journal, self.id_allocation)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
@@ -187,54 +190,45 @@ class Parts:
         )
 
     def payments(self) -> Payments:
-        """The six that pay."""
-        return Payments(
-            self.store,
-            self.clock,
-            self.ids,
-            self.accounts,
-            self.gate,
-            self.overrides,
-            sandbox=self.sandbox,
-            settle_delay=self.settle_delay,
-            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
-        )
+        """The six payment operations."""
+        processors = {ServiceMode.SANDBOX: self.sandbox_processor}
+        return Payments(self.store, self.clock, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
-        """Made-up life."""
+        """Fills services with made-up payments and SMS."""
         return Seeding(
             self.store,
             self.clock,
             FakePeople(self.sandbox, self.settings.approved_senders),
             self.accounts,
+            self.sandbox_processor,
             self.settlement,
             self.sms,
             self.clients,
-            sandbox=self.sandbox,
             settle_delay=self.settle_delay,
             transition=self.transition,
         )
 
     def limit(self) -> RateLimit | None:
-        """The rate that is held, if any is."""
+        """The limit of requests a minute; None if there is none."""
         if self.settings.rate_limit_per_minute is None:
             return None
         return RateLimit(self.settings.rate_limit_per_minute, self.settings.rate_limit_burst)
 
     @cached_property
     def jobs(self) -> Scheduler:
-        """The clockwork, with what each kind of job does."""
+        """Runs the jobs; each kind has its handler here."""
         handlers: dict[JobKind, Handler] = {
             JobKind.SETTLE: self.settlement.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
-            JobKind.LET_GO: self.held.on_due,
+            JobKind.RELEASE: self.callback_reordering.on_due,
         }
         return Scheduler(self.store, self.clock, self.deliveries, handlers)
 
     @cached_property
     def deliveries(self) -> CallbackDispatcher:
-        """Callbacks on their way."""
+        """Sends the callbacks."""
         schedule = Schedule(
             attempts=self.settings.callback_attempts,
             interval=timedelta(seconds=self.settings.callback_retry_interval_s),
@@ -247,19 +241,33 @@ class Parts:
             schedule,
             self.gate,
             self.settings.routes(),
-            self.held,
+            self.callback_reordering,
             self.connections.callbacks,
         )
 
     @cached_property
+    def sandbox_processor(self) -> SandboxProcessor:
+        """Payments of mode S."""
+        return SandboxProcessor(
+            self.ids,
+            self.accounts,
+            self.gate,
+            self.overrides,
+            self.settlement,
+            sandbox=self.sandbox,
+            settle_delay=self.settle_delay,
+            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
+        )
+
+    @cached_property
     def settlement(self) -> Settlement:
-        """How transactions end."""
-        notices = CallbackSettings(
+        """Begins and ends transactions."""
+        callback_settings = CallbackSettings(
             self.settings.callback_profile,
             self.settings.callback_profiles,
             self.settings.sign_callbacks,
         )
-        return Settlement(self.ids, self.accounts, self.clients, notices)
+        return Settlement(self.ids, self.accounts, self.clients, callback_settings)
 
     @cached_property
     def sms(self) -> Sms:
@@ -284,7 +292,7 @@ class Parts:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """The settings that the sandbox rules ask."""
+        """The settings of the sandbox rules."""
         settings = self.settings
         return Sandbox(
             allowlist=Allowlist(
@@ -299,27 +307,27 @@ class Parts:
 
     @cached_property
     def pages(self) -> CardPages:
-        """Card pages."""
+        """The hosted card pages."""
         return CardPages(self.store, self.clock, self.settlement, self.sandbox)
 
     @cached_property
     def overrides(self) -> Overrides:
-        """Outcomes that users ask for."""
-        return Overrides(self.store, self.rules, self.settlement, self.waiters)
+        """Applies the overrides of users."""
+        return Overrides(self.store, self.user_rules, self.waiters)
 
     @cached_property
-    def rules(self) -> UserRules:
+    def user_rules(self) -> UserRules:
         """The overrides and faults of users."""
         return UserRules(self.store, self.clock, self.ids)
 
     @cached_property
-    def held(self) -> CallbackReordering:
-        """Callbacks that an override holds back."""
+    def callback_reordering(self) -> CallbackReordering:
+        """Releases the callbacks that an override holds."""
         return CallbackReordering(self.store)
 
     @cached_property
     def fault_injection(self) -> FaultInjection:
-        """Answers that a fault spoils."""
+        """Applies faults to answers."""
         return FaultInjection(self.clock)
 
     @cached_property
@@ -329,35 +337,35 @@ class Parts:
 
     @cached_property
     def watch(self) -> ChangeWaiter:
-        """For tests in this process, which step the clock whenever something was written."""
+        """Waits for changes; for tests in this process."""
         return ChangeWaiter(self.store, self.clock)
 
     @cached_property
     def id_allocation(self) -> IdAllocation:
-        """Which numbers ids are made of."""
+        """Reserves the numbers that ids are made from."""
         return IdAllocation(self.store, self.clock, self.ids)
 
     @cached_property
     def clock_control(self) -> ClockControl:
-        """How the clock is set."""
+        """Sets the clock."""
         return ClockControl(self.store, self.clock, self.jobs)
 
     @cached_property
     def manual_actions(self) -> ManualActions:
-        """What is done by hand."""
+        """Settles, resends and resets by hand."""
         return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
 
     @cached_property
     def our_address(self) -> OurAddress:
-        """Where we are served."""
+        """The address that this server is reached at."""
         return OurAddress(self.settings.public_url, self.settings.base_path)
 
     @cached_property
     def settle_delay(self) -> timedelta:
-        """From the 202 to the success."""
+        """Gateway time from the 202 to the success."""
         return timedelta(milliseconds=self.settings.settle_delay_ms)
 
     @cached_property
     def transition(self) -> timedelta:
-        """Of an SMS, from ACKNOWLEDGED to SENT."""
+        """Gateway time of an SMS from ACKNOWLEDGED to SENT."""
         return timedelta(milliseconds=self.settings.sms_transition_ms)

@@ -36,6 +36,8 @@ DISPATCHER = web.AppKey("DISPATCHER", Dispatcher)
 OURS = web.AppKey("OURS", tuple[str, ...])
 # The value of `client_max_size`, which aiohttp keeps for itself.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
+# Whether plain requests go past aiohttp's protocol.
+FAST_PATH = web.AppKey("FAST_PATH", bool)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # The table of routes: those of the interface, then those of the control API.
 ROUTES = web.AppKey("ROUTES", Sequence[Route])
@@ -53,6 +55,7 @@ def make_app(
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
     max_body_bytes: int,
+    fast_path: bool,
 ) -> web.Application:
     """Assemble the application; `base_path` is empty or begins with a slash."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
@@ -63,6 +66,7 @@ def make_app(
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
+    app[FAST_PATH] = fast_path
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
     for route in control_routes:
         handler = aiohttp_handler(route, guard)

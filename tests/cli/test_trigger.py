@@ -221,7 +221,7 @@ class TestWhatCannotBeSeen:
 
         assert result.exit_code == 0
         assert "HTTP 202" in result.stdout
-        assert result.stderr.startswith("what became of it cannot be seen: ")
+        assert result.stderr.startswith("the outcome cannot be read: ")
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
     async def test_with_the_token(self, start_sandbox: StartSandbox) -> None:
@@ -257,7 +257,7 @@ class TestAFault:
         result = await on(sandbox, "trigger", operation)
 
         assert result.exit_code == 1
-        assert result.stderr.startswith(f"{words}: fault {rule} struck the answer of rule ")
+        assert result.stderr.startswith(f"{words}: fault {rule} affected the answer of rule ")
         assert result.stderr.endswith("; see `sandbox-sim faults list`\n")
 
     async def test_that_takes_the_request_too(self, sandbox: Sandbox) -> None:
@@ -265,13 +265,15 @@ class TestAFault:
 
         result = await on(sandbox, "trigger", "card")
 
-        assert f": fault {rule} kept it from being processed; see" in result.stderr
+        assert f": fault {rule} stopped its processing; see" in result.stderr
 
     async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "timeout")
         call = partial(Gateway(sandbox.url).call, patience_s=0.5)
 
-        with pytest.raises(Failure, match=f"left waiting: fault {rule} struck the answer of rule"):
+        with pytest.raises(
+            Failure, match=f"left waiting: fault {rule} affected the answer of rule"
+        ):
             await asyncio.to_thread(call, "/sms/balance", {"service_id": 55}, CREDENTIALS)
 
     async def test_that_takes_the_final_status(self, prompt: Sandbox) -> None:
@@ -280,7 +282,7 @@ class TestAFault:
         result = await on(prompt, "trigger", "collect")
 
         assert (result.exit_code, "acknowledged with HTTP 200" in result.stdout) == (0, True)
-        assert result.stderr.startswith("what became of it cannot be seen: the answer was cut off")
+        assert result.stderr.startswith("the outcome cannot be read: the answer was cut off")
         assert f"fault {rule} " in result.stderr
 
     @pytest.mark.parametrize("fault", LOSSES)

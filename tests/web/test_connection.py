@@ -1,7 +1,6 @@
-"""A connection answers as one that aiohttp serves alone, however requests come over it."""
+"""A fast connection answers as aiohttp's protocol does, however requests come over it."""
 
 import asyncio
-import json
 import re
 import socket
 import struct
@@ -12,66 +11,25 @@ from typing import Any, cast
 import pytest
 
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
-from sandbox_sim.web.transport.fast_connection import Connection
 from tests.adapters.stores.conftest import eventually
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.operations import OPERATIONS
-from tests.web.wire import request_bytes
+from tests.web.raw_requests import (
+    CLOSE,
+    LAST,
+    PLAIN,
+    REQUESTS,
+    connections,
+    port_of,
+)
 
 pytestmark = pytest.mark.decision("D5")
 
-PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
-PLAIN = request_bytes(body=PAYMENT)
-CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PAYMENT), PAYMENT)
-REQUESTS = {
-    "plain": PLAIN,
-    "plain_sms": request_bytes("/sms/balance", b'{"service_id": 55}'),
-    "bad_body": request_bytes(body=b"{"),
-    "no_body": request_bytes(length=False),
-    "stranger": request_bytes(body=PAYMENT, credentials=False),
-    "no_agent": request_bytes(body=PAYMENT, agent=False),
-    "chunked": request_bytes("/make_payment", CHUNKED, b"Transfer-Encoding: chunked", length=False),
-    "expecting": request_bytes("/make_payment", PAYMENT, b"Expect: 100-continue"),
-    "keep_alive": request_bytes("/make_payment", PAYMENT, b"Connection: keep-alive"),
-    "not_gzip": request_bytes("/make_payment", PAYMENT, b"Content-Encoding: gzip"),
-    "query": request_bytes("/make_payment?a=b", PAYMENT),
-    "absolute": request_bytes("http://127.0.0.1/make_payment", PAYMENT),
-    "get": request_bytes(method="GET"),
-    "unknown": request_bytes("/nobody", PAYMENT),
-    "ours": b"GET /_sandbox/livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    "large": request_bytes(body=PAYMENT.ljust(70_000)),
-    "odd_case": PLAIN.replace(b"Content-Length", b"cOnTENT-lENGTH").replace(b": ", b":   \t"),
-    "blank_before": b"\r\n\r\n" + PLAIN,
-}
-# The server closes the connection after these.
-LAST = {
-    "closing": request_bytes("/make_payment", PAYMENT, b"Connection: close"),
-    "upgrade": request_bytes(
-        "/make_payment", PAYMENT, b"Connection: upgrade, close", b"Upgrade: h2c"
-    ),
-    "old": request_bytes("/make_payment", PAYMENT, version=b"HTTP/1.0"),
-    "not_http": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-    "two_lengths": request_bytes("/make_payment", PAYMENT, b"Content-Length: 1"),
-    "both_lengths": request_bytes("/make_payment", CHUNKED, b"Transfer-Encoding: chunked"),
-    "longer_than_it_says": PLAIN + b"}",
-    "folded": request_bytes("/make_payment", PAYMENT, b"X-Folded: a", b" b"),
-    "bare_feeds": PLAIN.replace(b"\r\n", b"\n"),
-    "nul": request_bytes("/make_payment", PAYMENT, b"X-Odd: \x00"),
-    "space_in_name": request_bytes("/make_payment", PAYMENT, b"X Odd: 1"),
-    "much_head": request_bytes("/make_payment", PAYMENT, b"X-Much: " + b"x" * 70_000),
-}
-CLOSE = LAST["closing"]
 
-
-def port_of(sandbox: Sandbox) -> int:
-    return int(sandbox.runner.addresses[0][1])
-
-
-def connections(sandbox: Sandbox) -> set[Connection]:
-    """Those that aiohttp has not taken over."""
-    opened: set[Connection] = cast("Any", sandbox.runner.server)._opened
-    return opened
+def clients(sandbox: Sandbox) -> list[Any]:
+    """All connections, whichever protocol serves them."""
+    return [*sandbox.runner.app[CLIENTS]._open]
 
 
 class Peer(asyncio.Transport):
@@ -123,6 +81,12 @@ def in_pieces(raw: bytes, size: int) -> Iterable[bytes]:
     return (raw[at : at + size] for at in range(0, len(raw), size))
 
 
+@pytest.fixture
+async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
+    """One with fast connections, also where the other tests run without them."""
+    return await start_sandbox(fast_path=True)
+
+
 @pytest.mark.parametrize("name", [*REQUESTS, *LAST])
 async def test_however_it_is_cut_it_is_answered_alike(sandbox: Sandbox, name: str) -> None:
     raw = LAST[name] if name in LAST else REQUESTS[name] + CLOSE
@@ -164,7 +128,7 @@ class TestUnused:
         self, monkeypatch: pytest.MonkeyPatch, start_sandbox: StartSandbox
     ) -> None:
         monkeypatch.setattr(server, "_UNUSED_S", 0.01)
-        sandbox = await start_sandbox()
+        sandbox = await start_sandbox(fast_path=True)
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
 
         assert await reader.read() == b""
@@ -191,8 +155,12 @@ class TestUnused:
         writer.close()
 
 
-class TestHeldUp:
-    """While the store takes its time over a request."""
+class TestWhileOneIsAnswered:
+    """While the store takes its time over a request, whichever protocol serves the connection."""
+
+    @pytest.fixture(params=[True, False], ids=["fast", "by_aiohttp"])
+    async def sandbox(self, request: pytest.FixtureRequest, start_sandbox: StartSandbox) -> Sandbox:
+        return await start_sandbox(fast_path=request.param)
 
     @pytest.fixture
     async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -210,10 +178,10 @@ class TestHeldUp:
     async def client(
         self, sandbox: Sandbox, go_on: asyncio.Event
     ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """One whose request is in hand."""
+        """One whose request is being answered."""
         streams = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
         streams[1].write(PLAIN)
-        await eventually(lambda: any(each._answering for each in connections(sandbox)))
+        await eventually(lambda: any(not each.is_idle for each in clients(sandbox)))
         yield streams
         go_on.set()
         streams[1].close()
@@ -236,10 +204,10 @@ class TestHeldUp:
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         reader, writer = client
-        (connection,) = connections(sandbox)
+        (connection,) = clients(sandbox)
         writer.write(PLAIN * 3_000 + CLOSE)
         await eventually(lambda: connection.transport is not None and not _reads(connection))
-        assert len(connection._early) <= 262_144
+        assert len(getattr(connection, "_early", b"")) <= 262_144
 
         go_on.set()
 
@@ -253,13 +221,13 @@ class TestHeldUp:
         reset = struct.pack("ii", 1, 0)
         client[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
         client[1].transport.abort()
-        await eventually(lambda: connections(sandbox) == set())
+        await eventually(lambda: clients(sandbox) == [])
 
         go_on.set()
 
         assert (await sandbox.status()).data["status"] == "002"
 
-    async def test_a_server_that_stops_answers_what_it_has_in_hand(
+    async def test_a_server_that_stops_answers_what_is_open(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         idle = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
@@ -272,7 +240,7 @@ class TestHeldUp:
         assert (await client[0].read()).endswith(b'"202"}')
         await stopping
 
-    async def test_one_with_a_request_in_hand_is_used(
+    async def test_the_connection_is_used(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         for _ in range(3):
@@ -287,16 +255,16 @@ class TestHeldUp:
     async def test_a_server_that_stops_waits_only_so_long(
         self, sandbox: Sandbox, client: Any
     ) -> None:
-        (connection,) = connections(sandbox)
+        (connection,) = clients(sandbox)
 
         await connection.shutdown(timeout=0.01)
 
         assert await client[0].read() == b""
 
 
-def _reads(connection: Connection) -> bool:
-    assert connection.transport is not None
-    return connection.transport.is_reading()
+def _reads(connection: Any) -> bool:
+    reads: bool = connection.transport.is_reading()
+    return reads
 
 
 async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox) -> None:

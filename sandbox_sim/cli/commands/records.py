@@ -1,4 +1,4 @@
-"""`sandbox-sim requests | transactions | callbacks | sms`: what the gateway has done."""
+"""`sandbox-sim requests | transactions | callbacks | sms`: the records of the gateway."""
 
 import json
 from collections.abc import Iterator
@@ -42,16 +42,16 @@ add_wait(requests, REQUESTS)
 
 
 @requests.command()
-@click.option("--service-id", type=int, help="Only those of this service.")
+@click.option("--service-id", type=int, help="Only the requests of this service.")
 @asks
 def clear(session: Session, service_id: int | None) -> None:
     """Empty the journal of requests."""
     query = service_query(service_id)
-    session.tell(session.gateway.control("DELETE", "requests", query=query), deleted)
+    session.show(session.gateway.control("DELETE", "requests", query=query), deleted)
 
 
 def deleted(document: dict[str, Any]) -> Iterator[str]:
-    """How many are gone."""
+    """The line that says how many were deleted."""
     yield f"{document['deleted']} deleted"
 
 
@@ -70,9 +70,9 @@ add_wait(transactions, TRANSACTIONS)
 @click.argument("transaction_id")
 @asks
 def show_transaction(session: Session, service_id: str, transaction_id: str) -> None:
-    """Show one of the transactions whole, with its timeline."""
+    """Show one of the transactions with all its fields and its timeline."""
     answer = session.gateway.control("GET", "transactions", service_id, transaction_id)
-    session.tell(answer, tables.outline)
+    session.show(answer, tables.outline)
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
@@ -94,7 +94,7 @@ def settle(session: Session, service_id: str, transaction_id: str, status: str) 
     STATUS is 000, 001 or 003, or in words successful, failed or cancelled.
     """
     path = ("transactions", service_id, transaction_id, "settle")
-    session.tell(session.gateway.control("POST", *path, body={"status": status}), _settled)
+    session.show(session.gateway.control("POST", *path, body={"status": status}), _settled)
 
 
 def _settled(document: dict[str, Any]) -> Iterator[str]:
@@ -114,10 +114,10 @@ add_wait(callbacks, CALLBACKS)
 
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
-@click.option("--failed", is_flag=True, help="All that were given up, not one.")
+@click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
 @filtered([each for each in CALLBACKS.filters if each.field != "state"])
 @where_option
-@click.option("--url", callback=address, help="Send it here, not where it went before.")
+@click.option("--url", callback=address, help="Send it to this address instead of the one before.")
 @asks
 def resend(
     session: Session,
@@ -128,13 +128,13 @@ def resend(
     where: Pairs,
     **filters: str | None,
 ) -> None:
-    """Send a callback once more, now. With --failed all that were given up.
+    """Send a callback once more, now. With --failed, all whose attempts have all failed.
 
-    The filters choose among those that failed.
+    The filters choose among these.
     """
     chosen = [*given(filters), *where]
     if failed is (callback_id is not None):
-        raise click.UsageError("give the ID of a callback, or --failed for all that were given up")
+        raise click.UsageError("give the ID of a callback, or --failed for all that failed")
     if callback_id is None:
         _resend_failed(session, chosen, url)
     elif chosen:
@@ -142,7 +142,7 @@ def resend(
     else:
         path = ("callbacks", callback_id, "resend")
         answer = session.gateway.control("POST", *path, body=_to(url))
-        session.tell(answer, lambda document: [_resent(document)])
+        session.show(answer, lambda document: [_resent(document)])
 
 
 def _to(url: str | None) -> dict[str, object]:
@@ -154,10 +154,10 @@ def _resent(callback: dict[str, Any]) -> str:
 
 
 def _resend_failed(session: Session, chosen: Pairs, url: str | None) -> None:
-    """All of them, even if one is forgotten meanwhile; exit code 1 then."""
+    """Send every failed callback again. If one no longer exists, go on, and raise at the end."""
     resent: list[dict[str, Any]] = []
     problems: list[str] = []
-    # Whatever is sent again is failed no more, so the list is read to its end before.
+    # A callback that is sent again leaves the list of failed ones, so read the whole list first.
     for name in _failed_ids(session, chosen):
         try:
             answer = session.gateway.control("POST", "callbacks", name, "resend", body=_to(url))

@@ -1,13 +1,14 @@
 """Sending callbacks over a bounded number of connections, fair between receivers.
 
 At most `limit` attempts run at once, and at most `PER_RECEIVER` of them at one receiver;
-`delivery_queue` says whose callback is next. Where every connection is taken and a receiver waits
+`delivery_queue` decides whose callback is next. If all connections are in use and a receiver waits
 that is not stalled, an attempt that has had no HTTP status for `CUT_OFF_S` is cut off: it does not
-count as an attempt, its callback goes back to the front of its receiver's queue, and the receiver
-is stalled. Stalled receivers cut off no others, so each gets its whole timeout in the end.
+count, its callback goes back to the front of its receiver's queue, and the receiver is stalled.
+Stalled receivers cut off no others, so each of them gets its whole timeout in the end.
 
-Every attempt is recorded before the job is done, so what was not recorded is sent again: at least
-once, never lost. Source: service.8, delivery.2, D16, D30.
+An attempt is recorded in the unit of work that finishes its job. If the process dies in between,
+the job is free again and the callback is sent again: at least once, never lost.
+Source: service.8, delivery.2, D16, D30.
 """
 
 import asyncio
@@ -17,10 +18,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, FailureKind, Schedule
+from sandbox_sim.domain.callbacks.callbacks import (
+    Callback,
+    DeliveryState,
+    FailureKind,
+    ReceiverResponse,
+    Schedule,
+)
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.callbacks.delivery_queue import (
     IN_ALL,
@@ -31,6 +39,7 @@ from sandbox_sim.gateway.callbacks.delivery_queue import (
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import (
     STORE_PAUSE_S,
+    AnswerGate,
     CallbackSender,
     Clock,
     JobLost,
@@ -39,76 +48,48 @@ from sandbox_sim.gateway.ports import (
     Unit,
 )
 
-# Real time that an attempt without an HTTP status keeps its connection while others wait for it.
+# Real time, in seconds, that an attempt without an HTTP status keeps its connection while others
+# wait for one.
 CUT_OFF_S: Final = 2.0
-# Real time until a callback that this machine had no descriptor for is tried again.
+# Real time, in seconds, until a callback is tried again that this machine had no descriptor for.
 SHORTAGE_PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
 
-class AnswerGate:
-    """Holds a transaction's callback until the answer to its request has been written (D16)."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, asyncio.Event | None] = {}
-        self._afterwards: dict[str, Callable[[], None]] = {}
-
-    def holds(self, network_transaction_id: str) -> bool:
-        """Whether its answer is still to be written, by this process."""
-        return network_transaction_id in self._held
-
-    def hold(self, network_transaction_id: str) -> None:
-        """From now on its callback waits."""
-        self._held[network_transaction_id] = None
-
-    def release(self, network_transaction_id: str) -> None:
-        """The answer is out, or nobody is there to read it."""
-        event = self._held.pop(network_transaction_id, None)
-        if event is not None:
-            event.set()
-        act = self._afterwards.pop(network_transaction_id, None)
-        if act is not None:
-            act()
-
-    def when_released(self, network_transaction_id: str, act: Callable[[], None]) -> None:
-        """Call `act` as soon as nothing holds the callback, which may be now."""
-        if network_transaction_id in self._held:
-            self._afterwards[network_transaction_id] = act
-        else:
-            act()
-
-    async def passed(self, network_transaction_id: str) -> None:
-        """Return once nothing holds the callback."""
-        if network_transaction_id in self._held:
-            event = self._held[network_transaction_id] or asyncio.Event()
-            self._held[network_transaction_id] = event
-            await event.wait()
-
-
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """An attempt that runs: since when in real time, and what cuts it off."""
+    """A running attempt. began: real time, in seconds. timeout: expires when it is cut off."""
 
     began: float
-    timeout: asyncio.Timeout
+    task: asyncio.Task[object] | None
     has_status: bool = False
     is_cut_off: bool = False
 
+    def cut_off(self) -> None:
+        """Cancel the task, which then makes the attempt again later."""
+        self.is_cut_off = True
+        if self.task is not None:
+            self.task.cancel()
+
     def note_status(self) -> None:
-        """The receiver has answered, so the attempt is not cut off any more."""
+        """The receiver has answered with a status: from now on the attempt is not cut off."""
         self.has_status = True
 
 
 class _Ended(NamedTuple):
-    """How an attempt ended; one that does not count is made again."""
+    """How an attempt ended. counts: False if it is made again and not recorded."""
 
     standing: Standing
     counts: bool = True
 
 
 class CallbackDispatcher:
-    """Takes due callbacks, posts them, records what came of it and plans the next attempt."""
+    """Takes due callbacks, posts them, records the attempts and plans the next ones.
+
+    limit: how many attempts run at once.
+    recorded: how many attempts were recorded so far; a test that waits for one compares it.
+    """
 
     def __init__(
         self,
@@ -118,25 +99,25 @@ class CallbackDispatcher:
         schedule: Schedule,
         gate: AnswerGate | None = None,
         routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
-        held: CallbackReordering | None = None,
+        reordering: CallbackReordering | None = None,
         limit: int = IN_ALL,
     ) -> None:
-        self.gate = gate or AnswerGate()
+        self.gate: AnswerGate = gate or ProcessAnswerGate()
         self._routes = routes
-        self._held = held or CallbackReordering(store)
+        self._reordering = reordering or CallbackReordering(store)
         self._store = store
         self._clock = clock
         self._sender = sender
         self._schedule = schedule
         self._limit = limit
         self._queue = DeliveryQueue()
-        # Every sender, and the callback that it has taken; None before its first one.
+        # The sender tasks, each with the callback that it has taken; None before its first one.
         self._senders: dict[asyncio.Task[None], Callback | None] = {}
-        # How many of them have not taken any yet.
+        # How many of them have not taken one yet.
         self._starting = 0
-        # The attempts that wait for their receiver, the oldest first.
+        # The attempts that wait for their receiver, oldest first.
         self._attempts: dict[_Attempt, None] = {}
-        # Attempts that are cut off, and whose sender has not taken another callback yet.
+        # How many attempts are cut off and have not ended yet.
         self._cut_off = 0
         self._cutter: asyncio.Task[None] | None = None
         self._look_again = asyncio.Event()
@@ -145,18 +126,17 @@ class CallbackDispatcher:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
-        # How many attempts were recorded; who waits for one need not look before this has changed.
         self.recorded = 0
 
     @property
     def receivers(self) -> Sequence[str]:
-        """The receivers that are called, or wait for it: scheme, host and port of each."""
+        """The scheme, host and port of each receiver whose callbacks wait or are attempted."""
         return self._queue.receivers
 
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
-        """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
+        """The handler of a claimed `DELIVER` job: returns what to do after the commit."""
         callback = await unit.callback(job.service_id, job.subject)
-        if callback is None or callback.state is not Delivery.PENDING:
+        if callback is None or callback.state is not DeliveryState.PENDING:
             await unit.finish(job)
             return _nothing
         return lambda: self._enqueue(job, callback)
@@ -171,10 +151,13 @@ class CallbackDispatcher:
         await self._idle.wait()
 
     async def abandon(self, service_id: int | None) -> None:
-        """Break off the attempts of a service, or of all (None); nothing of them is recorded."""
+        """Cancel the attempts of a service, or of all (None), and record nothing of them.
+
+        Returns when they have ended; their waiting callbacks are removed too.
+        """
         self._queue.remove(service_id)
         senders = [
-            task for task, taken in self._senders.items() if taken and taken.is_of(service_id)
+            task for task, taken in self._senders.items() if taken and taken.belongs_to(service_id)
         ]
         for task in senders:
             task.cancel()
@@ -182,7 +165,7 @@ class CallbackDispatcher:
         self._start_senders()
 
     async def close(self, grace: float) -> None:
-        """Begin no more attempts; let those that run finish, for at most `grace` seconds."""
+        """Start no more attempts, and wait for the running ones for `grace` seconds at most."""
         self._closing = True
         self._queue.remove(None)
         if self._cutter is not None:
@@ -199,7 +182,7 @@ class CallbackDispatcher:
             self._start_senders()
 
     def _start_senders(self) -> None:
-        """Start senders for what waits; where there are no more, have attempts cut off for it."""
+        """Start senders for the callbacks that wait; at the limit, start to cut off attempts."""
         if self._closing:
             return
         while len(self._senders) < self._limit and self._starting < self._queue.takeable:
@@ -223,7 +206,7 @@ class CallbackDispatcher:
         self._cutter = None
 
     async def _work(self) -> None:
-        """One sender: an attempt after another, for as long as callbacks wait."""
+        """One sender: makes one attempt after another, as long as callbacks wait."""
         sender = asyncio.current_task()
         while sender and not self._closing and (queued := self._queue.take()) is not None:
             self._look_again.set()
@@ -244,7 +227,7 @@ class CallbackDispatcher:
                     self._queue.put_back(queued, ended.standing)
 
     async def _cut_off_the_oldest(self) -> None:
-        """Cut off attempts that have had no status in time, as many as receivers wait for it."""
+        """Cut off attempts that have had no status in time, one for each receiver that waits."""
         while self._queue.urgent:
             left = CUT_OFF_S
             for attempt in tuple(self._attempts):
@@ -253,16 +236,15 @@ class CallbackDispatcher:
                 left = attempt.began + CUT_OFF_S - self._clock.monotonic()
                 if left > 0 or self._queue.urgent <= self._cut_off:
                     break
-                attempt.is_cut_off = True
+                attempt.cut_off()
                 self._cut_off += 1
-                attempt.timeout.reschedule(0)
             self._look_again.clear()
             await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
 
     async def _deliver(self, queued: QueuedCallback) -> _Ended:
-        """One attempt, from the wait for the answer of its request to the record of what came."""
+        """Make and record one attempt, once the answer to the request is written (D16)."""
         job, callback, receiver = queued.job, queued.callback, queued.receiver
-        await self.gate.passed(callback.network_transaction_id)
+        await self.gate.wait_until_released(callback.network_transaction_id)
         target = self._routes.target(callback.address)
         answer = await self._attempt(callback, target)
         if answer is None:
@@ -283,37 +265,38 @@ class CallbackDispatcher:
         stalled = answer.failure_kind is FailureKind.TIMEOUT
         return _Ended(Standing.STALLED if stalled else Standing.TRIED)
 
-    async def _attempt(self, callback: Callback, target: str) -> Answer | None:
-        """What the receiver answers; None where the attempt is cut off."""
+    async def _attempt(self, callback: Callback, target: str) -> ReceiverResponse | None:
+        """Returns what the receiver answers; None if the attempt was cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._schedule.timeout
+        task = asyncio.current_task()
+        attempt = _Attempt(self._clock.monotonic(), task)
+        self._attempts[attempt] = None
         try:
-            async with self._clock.timeout(None) as cut_off:
-                attempt = _Attempt(self._clock.monotonic(), cut_off)
-                self._attempts[attempt] = None
-                try:
-                    return await self._sender.send(
-                        target, headers, body, timeout, attempt.note_status
-                    )
-                finally:
-                    del self._attempts[attempt]
-                    self._cut_off -= attempt.is_cut_off
-        except TimeoutError:
-            if cut_off.expired():
-                return None
-            raise
+            return await self._sender.send(target, headers, body, timeout, attempt.note_status)
+        except asyncio.CancelledError:
+            # `uncancel` tells of those who cancel the task for other reasons, as `abandon` does.
+            if not attempt.is_cut_off or task is None or task.uncancel() > 0:
+                raise
+            return None
+        finally:
+            del self._attempts[attempt]
+            self._cut_off -= attempt.is_cut_off
 
-    async def _record(self, job: Job, callback: Callback, answer: Answer, target: str) -> None:
-        """Save an attempt, and plan the next one where there is one."""
-        tried = callback.tried(answer, self._clock.now(), self._schedule, target)
+    async def _record(
+        self, job: Job, callback: Callback, answer: ReceiverResponse, target: str
+    ) -> None:
+        """Save an attempt, and add the job of the next one if there is one."""
+        tried = callback.with_attempt(answer, self._clock.now(), self._schedule, target)
         attempt = tried.attempts[-1]
 
         async def record(unit: Unit) -> None:
-            # The job first: after a reset or a restore it is lost, and the callback another one.
+            # The job first: after a reset or a restore it raises `JobLost`, and the callback that
+            # the store has then is another one.
             await unit.finish(job)
             await unit.save_callback(tried)
             if attempt.number == 1:
-                await self._held.overtaken(unit, callback, attempt.at)
+                await self._reordering.on_first_attempt(unit, callback, attempt.at)
             if attempt.next_attempt_at is not None:
                 due = attempt.next_attempt_at
                 await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))
@@ -323,7 +306,7 @@ class CallbackDispatcher:
         self._log(tried)
 
     async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:
-        """Record an attempt, however long the store is away: what was sent is not sent again."""
+        """Save the attempt; while the store is away, try again, so that it is not sent twice."""
         while True:
             try:
                 return await self._store.run(record)
@@ -332,17 +315,17 @@ class CallbackDispatcher:
                 await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
-        """Tell of what went wrong, and of a receiver that is back; the rest at debug."""
+        """Log a failed attempt as a warning, a later success at info, a first success at debug."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
-        if callback.state is Delivery.DELIVERED:
+        if callback.state is DeliveryState.DELIVERED:
             level = logging.DEBUG if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
         following = ""
         if attempt.next_attempt_at is not None:
             following = f"; next attempt in {self._schedule.interval.total_seconds():g} s"
-        elif callback.state is Delivery.FAILED:
+        elif callback.state is DeliveryState.FAILED:
             following = "; that was the last attempt"
         transaction_id = redact_text(callback.transaction_id)
         log.log(
@@ -350,7 +333,7 @@ class CallbackDispatcher:
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
             transaction_id,
             callback.service_id,
-            _way(callback),
+            _destination(callback),
             attempt.number,
             self._schedule.attempts,
             attempt.verdict,
@@ -368,11 +351,11 @@ class CallbackDispatcher:
         )
 
 
-def _way(callback: Callback) -> str:
-    """Where it was to go, and where it went in its last attempt if that is elsewhere."""
+def _destination(callback: Callback) -> str:
+    """The address of the callback, and where a rule of the configuration sent it instead."""
     url, sent_to = callback.url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
 
 
 def _nothing() -> None:
-    """The callback is gone or done with."""
+    """There is nothing to send: the callback was deleted, or is finished."""

@@ -1,15 +1,16 @@
-"""The rules of users: kept by the store, and at hand in every server, so that to have none is free.
+"""User rules: saved in the store, with a copy in the memory of every server.
 
-The newest rule that is for a request and not used up is the one that applies.
+The copy makes a request without a matching rule cost no query. The newest rule that matches a
+request and is not used up applies.
 """
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sandbox_sim.domain.control.listing import Listing, stretch
+from sandbox_sim.domain.control.listing import Listing, merged_page
 from sandbox_sim.domain.control.user_rules import (
-    MAX_RULES,
+    MAX_USER_RULES,
     Match,
     MatchFacts,
     UserRule,
@@ -19,15 +20,15 @@ from sandbox_sim.gateway.ports import Clock, Ids, Store, Topic, Unit
 
 
 class TooManyUserRules(Exception):
-    """There are `MAX_RULES` of the kind, and each may still apply."""
+    """There are `MAX_USER_RULES` of the kind already, and none of them is used up."""
 
 
 class UserRules:
-    """`loaded` is what there is; whatever changes rules has it read again, on every server.
+    """Adds, lists and deletes user rules, and finds those that match a request.
 
-    at_hand: the rules of each kind, the newest first; their counts may be out of date. The lists
-    stay the same ones, so whoever asks with each request can keep its own and look whether it is
-    empty.
+    loaded: the copy, newest first, of each kind; the counts in it may be out of date. Each change
+    makes every server load it again. The lists themselves stay the same objects, so a caller can
+    keep one and look whether it is empty.
     """
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
@@ -38,61 +39,66 @@ class UserRules:
         store.watch_topic(Topic.RULES, self.load)
 
     async def load(self) -> None:
-        """Have at hand what the store has."""
-        rules = await self._store.run(lambda unit: unit.rules())
+        """Load the copy from the store again."""
+        rules = await self._store.run(lambda unit: unit.user_rules())
         for kind, loaded in self.loaded.items():
             loaded[:] = [rule for rule in rules if rule.kind is kind]
 
     def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
-        """The rules of a kind that are for a request and were not used up when they were read."""
-        return [rule for rule in self.loaded[kind] if not rule.used_up and rule.match.admits(asked)]
+        """The loaded rules of a kind that match a request and are not used up."""
+        return [
+            rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
+        ]
 
     async def add(
         self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
     ) -> UserRule:
-        """Add one; where there are too many, those that are used up make room."""
-        rule = UserRule(self._ids.message_id(), kind, match, effect, times, self._clock.now())
+        """Add a rule and return it. If there are too many, those that are used up are deleted.
+
+        Raises `TooManyUserRules` if none is.
+        """
+        rule = UserRule(self._ids.record_id(), kind, match, effect, times, self._clock.now())
 
         async def work(unit: Unit) -> None:
-            others = [other for other in await unit.rules() if other.kind is kind]
-            if len(others) >= MAX_RULES:
+            others = [other for other in await unit.user_rules() if other.kind is kind]
+            if len(others) >= MAX_USER_RULES:
                 used_up = [other for other in others if other.used_up]
                 if not used_up:
                     raise TooManyUserRules
                 for other in used_up:
-                    await unit.delete_rule(other)
-            await unit.save_rule(rule)
+                    await unit.delete_user_rule(other)
+            await unit.save_user_rule(rule)
             await unit.announce(Topic.RULES)
 
         await self._store.run(work)
         return rule
 
     async def listed(self, kind: UserRuleKind, listing: Listing) -> Sequence[UserRule]:
-        """The rules of a kind as they stand, the newest first."""
-        rules = await self._store.run(lambda unit: unit.rules())
+        """A page of the rules of a kind, newest first, with their present counts."""
+        rules = await self._store.run(lambda unit: unit.user_rules())
         asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
-        return stretch([asked], listing, attrgetter("id"), attrgetter("created_at"))
+        return merged_page([asked], listing, attrgetter("id"), attrgetter("created_at"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
-        """Take out those of one service, or all of the kind; how many there were."""
+        """Delete the rules of one service, or all of the kind; returns how many there were."""
 
         async def work(unit: Unit) -> int:
-            rules = [rule for rule in await unit.rules() if _is_of(rule, kind, service_id)]
+            rules = [rule for rule in await unit.user_rules() if _is_of(rule, kind, service_id)]
             for rule in rules:
-                await unit.delete_rule(rule)
+                await unit.delete_user_rule(rule)
             await unit.announce(Topic.RULES)
             return len(rules)
 
         return await self._store.run(work)
 
     async def remove(self, kind: UserRuleKind, rule_id: str) -> bool:
-        """Take out one; whether there was such a one."""
+        """Delete one rule; returns whether there was one."""
 
         async def work(unit: Unit) -> bool:
-            rule = await unit.rule(rule_id)
+            rule = await unit.user_rule(rule_id)
             if rule is None or rule.kind is not kind:
                 return False
-            await unit.delete_rule(rule)
+            await unit.delete_user_rule(rule)
             await unit.announce(Topic.RULES)
             return True
 
@@ -104,14 +110,14 @@ def _is_of(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
 
 
 async def still_open(unit: Unit, known: UserRule) -> UserRule | None:
-    """A rule that was at hand as it stands now, locked; None where it is gone or used up."""
-    rule = await unit.rule(known.id)
+    """The present state of a loaded rule, which it locks; None if it is gone or used up."""
+    rule = await unit.user_rule(known.id)
     return None if rule is None or rule.used_up else rule
 
 
 async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
-    """Keep that a rule met a request; every server hears when it is used up by that."""
-    met = rule.met(applied=applied)
-    await unit.save_rule(met)
+    """Count a request that a rule matched; if that uses it up, every server loads the rules."""
+    met = rule.counted(applied=applied)
+    await unit.save_user_rule(met)
     if met.used_up:
         await unit.announce(Topic.RULES)

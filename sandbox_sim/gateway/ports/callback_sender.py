@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Protocol
 
-from sandbox_sim.domain.callbacks.callbacks import Answer
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
 
 
 class CallbackSender(Protocol):
-    """How a callback leaves the house."""
+    """Sends callbacks over the network."""
 
     async def send(
         self,
@@ -17,9 +17,10 @@ class CallbackSender(Protocol):
         body: bytes,
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
-    ) -> Answer:
-        """One POST. Whatever goes wrong comes back as an answer that says so; nothing raises.
+    ) -> ReceiverResponse:
+        """Make one POST; returns the receiver's answer, or one that says what went wrong.
 
-        on_status: called as soon as the receiver's HTTP status is there.
+        Raises nothing of the network. timeout: real time for all of it.
+        on_status: called as soon as the receiver's HTTP status has arrived.
         """
         ...

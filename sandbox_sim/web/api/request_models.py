@@ -40,6 +40,7 @@ from sandbox_sim.domain.vocabulary import (
     CARD_CURRENCIES,
     DEFAULT_CURRENCY,
     HOSTED_CARD,
+    MAKE_PAYMENT_OPERATIONS,
     MOBILE_NETWORKS,
     Operation,
     PaymentOption,
@@ -170,14 +171,14 @@ class WithNumber(PaymentBody):
 class Collection(WithNumber):
     """Mobile money collection (endpoint.1)."""
 
-    operation = Operation.COLLECT
+    operation = MAKE_PAYMENT_OPERATIONS["CTM", "MOM"]
     trans_type: Literal["CTM"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
 
 
 class _Card(PaymentBody):
-    operation = Operation.CARD
+    operation = MAKE_PAYMENT_OPERATIONS["CTM", "CRD"]
     trans_type: Literal["CTM"]
     payment_option: Literal["CRD", "CRM"]
     currency_code: Literal[CARD_CURRENCIES]  # type: ignore[valid-type]
@@ -204,7 +205,7 @@ class HostedCardCollection(_Card):
 class Deposit(WithNumber):
     """Wallet deposit (endpoint.3)."""
 
-    operation = Operation.DEPOSIT
+    operation = MAKE_PAYMENT_OPERATIONS["DTTW", "MOM"]
     trans_type: Literal["DTTW"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
@@ -213,7 +214,7 @@ class Deposit(WithNumber):
 class MobilePayout(WithNumber):
     """Payout to a mobile money wallet (endpoint.4)."""
 
-    operation = Operation.PAYOUT
+    operation = MAKE_PAYMENT_OPERATIONS["MTC", "MOM"]
     trans_type: Literal["MTC"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
@@ -222,7 +223,7 @@ class MobilePayout(WithNumber):
 class BankPayout(WithNumber):
     """Payout to a bank account (endpoint.4)."""
 
-    operation = Operation.PAYOUT
+    operation = MAKE_PAYMENT_OPERATIONS["MTC", "BNK"]
     trans_type: Literal["MTC"]
     payment_option: Literal["BNK"]
     nw: Literal[BANKS]  # type: ignore[valid-type]
@@ -231,7 +232,7 @@ class BankPayout(WithNumber):
 class CardPayout(WithNumber):
     """Payout to a card (endpoint.4)."""
 
-    operation = Operation.PAYOUT
+    operation = MAKE_PAYMENT_OPERATIONS["MTC", "CRD"]
     trans_type: Literal["MTC"]
     payment_option: Literal["CRD"]
     nw: Literal[CARD_BRANDS]  # type: ignore[valid-type]

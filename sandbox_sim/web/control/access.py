@@ -8,7 +8,13 @@ from typing import Final
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.domain.hosts import Host, host_of, is_loopback, name_of, origin_of
+from sandbox_sim.domain.hosts import (
+    Host,
+    is_loopback,
+    normalized_host,
+    parse_host_header,
+    parse_origin_header,
+)
 from sandbox_sim.web.control.errors import (
     HOST_NOT_ALLOWED,
     ORIGIN_NOT_ALLOWED,
@@ -39,12 +45,12 @@ class Hosts:
     """
 
     def __init__(self, host: str, listed: Iterable[Host]) -> None:
-        self._host = name_of(host)
+        self._host = normalized_host(host)
         self._listed = tuple(listed)
 
     def refuse_host(self, request: web.Request) -> web.Response | None:
         """Answer HTTP 403 to a request whose `Host` is no name of ours; None for any other."""
-        host = host_of(request.headers.get(hdrs.HOST, ""))
+        host = parse_host_header(request.headers.get(hdrs.HOST, ""))
         if host is None:
             why = "The header Host has to be there and name the host that is asked"
             return error_response(HOST_NOT_ALLOWED, why)
@@ -70,11 +76,13 @@ class Hosts:
             return error_response(
                 ORIGIN_NOT_ALLOWED, f"{why}; the setting allowed_hosts lists more"
             )
-        origin = origin_of(given)
+        origin = parse_origin_header(given)
         if origin is None:
             why = "The header Origin has to name the site of the page, with http or https"
             return error_response(ORIGIN_NOT_ALLOWED, why)
-        if origin == host_of(request.headers.get(hdrs.HOST, "")) or self._is_listed(origin):
+        if origin == parse_host_header(request.headers.get(hdrs.HOST, "")) or self._is_listed(
+            origin
+        ):
             return None
         why = f"A page of {origin} may not use this server"
         hint = f"if it may, add {origin} to the setting allowed_hosts"
@@ -84,13 +92,13 @@ class Hosts:
         return is_loopback(name) or name in {self._host, _local_address(request)}
 
     def _is_listed(self, host: Host) -> bool:
-        return any(host.fits(pattern) for pattern in self._listed)
+        return any(host.matches(pattern) for pattern in self._listed)
 
 
 def _local_address(request: web.Request) -> str | None:
     """The address of ours that the connection was made to."""
     transport = request.transport
-    return name_of(transport.get_extra_info("sockname")[0]) if transport else None
+    return normalized_host(transport.get_extra_info("sockname")[0]) if transport else None
 
 
 class Guard:

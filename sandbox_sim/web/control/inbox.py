@@ -83,7 +83,7 @@ class InboxRoutes:
         """Take a callback, as a merchant's receiver would."""
         body = await request.read()
         message = InboxMessage(
-            id=self._ids.message_id(),
+            id=self._ids.record_id(),
             at=self._clock.now(),
             method=request.method,
             headers=tuple((name.lower(), value) for name, value in request.headers.items()),
@@ -94,9 +94,9 @@ class InboxRoutes:
         )
         name = redact_text(request.match_info["name"])
         if len(body) < _MASKED_AT_ONCE_BYTES:
-            kept = inbox.kept(message)
+            kept = inbox.redacted(message)
         else:
-            kept = await asyncio.to_thread(inbox.kept, message)
+            kept = await asyncio.to_thread(inbox.redacted, message)
         await self._store.run(lambda unit: unit.add_inbox_message(name, kept))
         return {"status": "received"}
 

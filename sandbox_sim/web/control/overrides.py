@@ -10,7 +10,7 @@ from sandbox_sim.domain.control.overrides import (
     MAX_DELIVERIES,
     Override,
     contradiction,
-    override_of,
+    parse_override,
 )
 from sandbox_sim.domain.control.user_rules import UserRuleView
 from sandbox_sim.domain.payments.transactions import Status
@@ -83,6 +83,6 @@ class OverrideBody(UserRuleBody):
         if "code" in outcome:
             outcome["response_code"] = outcome.pop("code")
         manner = self.callback.model_dump(mode="json", exclude_defaults=True)
-        return override_of(
+        return parse_override(
             {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": manner}
         )

@@ -82,6 +82,6 @@ class SeedRoutes:
                     "customer_number": person.customer_number,
                     "nw": person.nw,
                 }
-                for person in seeded.lives.people
+                for person in seeded.sample.people
             ],
         }

@@ -8,7 +8,7 @@ from typing import TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.control.snapshots import NAME, SnapshotView, is_name, shown
+from sandbox_sim.domain.control.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
 from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.web.control.errors import NOT_FOUND, error_response
 from sandbox_sim.web.control.input_models import (
@@ -28,7 +28,7 @@ _SNAPSHOT = "/_sandbox/snapshots/{name}"
 class SnapshotBody(Input):
     """The body of `POST snapshots`: a name, and one service; without it the snapshot is of all."""
 
-    name: str = Field(pattern=f"^{NAME}$", description=_NAMES)
+    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_NAMES)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 
@@ -76,13 +76,13 @@ class SnapshotRoutes:
     async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView | web.Response:
         """Put the state back, with every time moved on by what has passed since."""
         name = request.match_info["name"]
-        restored = await self._snapshots.restore(name) if is_name(name) else None
+        restored = await self._snapshots.restore(name) if is_valid_name(name) else None
         return _no_such(name) if restored is None else shown(restored)
 
     async def delete(self, request: web.Request) -> Deleted | web.Response:
         """Delete a snapshot."""
         name = request.match_info["name"]
-        deleted = is_name(name) and await self._snapshots.delete(name)
+        deleted = is_valid_name(name) and await self._snapshots.delete(name)
         return {"deleted": 1} if deleted else _no_such(name)
 
     async def list(self, _request: web.Request, asked: ServiceListQuery) -> SnapshotPage:

@@ -10,10 +10,10 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.control.user_rules import (
-    MAX_RULES,
+    MAX_USER_RULES,
     UserRuleKind,
     UserRuleView,
-    match_of,
+    parse_match,
     shown,
 )
 from sandbox_sim.domain.vocabulary import Operation
@@ -128,11 +128,11 @@ class UserRuleRoutes:
         problem = asked.contradiction()
         if problem is not None:
             return error_response(BAD_REQUEST, problem)
-        match = match_of(asked.match.model_dump(mode="json", exclude_none=True))
+        match = parse_match(asked.match.model_dump(mode="json", exclude_none=True))
         try:
             rule = await self._rules.add(self._kind, match, asked.effect(), asked.times)
         except TooManyUserRules:
-            text = f"there are {MAX_RULES} {self._plural}: take some out first"
+            text = f"there are {MAX_USER_RULES} {self._plural}: take some out first"
             return error_response(TOO_MANY, text)
         return shown(rule)
 

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sandbox_sim.domain.control.faults import STATUSES as FAULT_STATUSES
-from sandbox_sim.domain.control.overrides import Override
-from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
+from sandbox_sim.domain.control.faults import FAULT_STATUSES
+from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.web.control.errors import errors_of
 from sandbox_sim.web.openapi.json_schema import REF, Schema, Schemas
@@ -71,9 +70,8 @@ def _codes_by_status(operation: Operation, reject_status: int) -> Mapping[int, S
     for code, row in CATALOGUE.items():
         if code in ACCEPTED:
             continue
-        refusal = Override("", response_code=code).refusal(operation)
-        usual = reject_status if row.sandbox else row.http_status
-        codes[(refusal and refusal.http_status) or usual].append(code)
+        own_status = Reply(code, "D6", "").from_operation(operation).http_status
+        codes[own_status or (reject_status if row.sandbox else row.http_status)].append(code)
     for status, code, _when in (*_COMMON, *_FAULTS):
         codes[status] += [] if code in codes[status] else [code]
     return codes

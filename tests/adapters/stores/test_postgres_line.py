@@ -11,6 +11,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, eventually
+from tests.adapters.stores.postgres_servers import end_listening
 from tests.records import after, job, rule
 
 if TYPE_CHECKING:
@@ -27,13 +28,6 @@ def noticed_by(store: Store) -> list[datetime]:
     noticed: list[datetime] = []
     store.watch_jobs(noticed.append)
     return noticed
-
-
-async def break_line(store: "PostgresStore", url: str) -> None:
-    """Postgres ends the session that listens."""
-    connection = store._line._connection
-    assert connection is not None
-    await postgres.execute(url, f"SELECT pg_terminate_backend({connection.get_server_pid()})")
 
 
 class TestJobs:
@@ -89,13 +83,13 @@ class TestJobs:
         self, one: "PostgresStore", other: "PostgresStore", url: str
     ) -> None:
         noticed = noticed_by(other)
-        broken = other._line._connection
-        await break_line(other, url)
+        broken = other._channel._connection
+        await end_listening(other, url)
         await add(one, after(minutes=1))
 
         await eventually(lambda: after(minutes=1) in noticed)
 
-        assert other._line._connection is not broken
+        assert other._channel._connection is not broken
         here = noticed_by(one)
         await add(other, after(seconds=1))
         await eventually(lambda: after(seconds=1) in here)
@@ -105,7 +99,7 @@ def announce(store: Store) -> Awaitable[None]:
     """Change a rule, and say so."""
 
     async def work(unit: Unit) -> None:
-        await unit.save_rule(rule(f"O{len(await unit.rules())}"))
+        await unit.save_user_rule(rule(f"O{len(await unit.user_rules())}"))
         await unit.announce(Topic.RULES)
 
     return store.run(work)
@@ -116,7 +110,7 @@ def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
     heard: list[int] = []
 
     async def notice() -> None:
-        heard.append(len(await store.run(lambda unit: unit.rules())))
+        heard.append(len(await store.run(lambda unit: unit.user_rules())))
 
     store.watch_topic(topic, notice)
     return heard
@@ -170,7 +164,7 @@ class TestNews:
 
         async def add(store: Store, name: str) -> None:
             async def work(unit: Unit) -> None:
-                await unit.save_rule(rule(name))
+                await unit.save_user_rule(rule(name))
                 await unit.announce(Topic.RULES)
 
             await store.run(work)
@@ -178,7 +172,7 @@ class TestNews:
 
         def watch(store: Store) -> None:
             async def notice() -> None:
-                rules = await store.run(lambda unit: unit.rules())
+                rules = await store.run(lambda unit: unit.user_rules())
                 loaded[store] = {each.id for each in rules}
 
             store.watch_topic(Topic.RULES, notice)
@@ -198,10 +192,10 @@ class TestNews:
     ) -> None:
         from sandbox_sim.adapters.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
 
-        monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
+        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
         one, other = await open_postgres(), await open_postgres()
         here, there = heard_by(one), heard_by(other)
-        task = other._line._task
+        task = other._channel._task
         assert task is not None
         task.cancel()  # it hears, and does nothing
 
@@ -214,7 +208,7 @@ class TestNews:
     ) -> None:
         from sandbox_sim.adapters.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
 
-        monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
+        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
         one, other = await open_postgres(), await open_postgres()
         tried: list[str] = []
 
@@ -227,12 +221,12 @@ class TestNews:
         await announce(one)
         await eventually(lambda: len(tried) == 1)
 
-        other._line._wake.set()  # as a beat would
+        other._channel._wake.set()  # as a beat would
         await eventually(lambda: len(tried) == 2)
 
         await announce(one)
         await eventually(lambda: len(tried) == 3)
-        other._line._wake.set()
+        other._channel._wake.set()
         await announce(other)
         assert len(tried) == 4, "what was taken in is not told again"
 
@@ -240,7 +234,7 @@ class TestNews:
         self, one: Store, other: "PostgresStore", url: str
     ) -> None:
         clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
-        await break_line(other, url)
+        await end_listening(other, url)
         await announce(one)
 
         await eventually(lambda: (clock[-1:], rules[-1:]) == ([1], [1]))
