@@ -18,7 +18,7 @@ _STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
 
 
 def problems(error: ValidationError, raw: bytes) -> str:
-    """Every field of the body that is wrong and what is wrong with it, in one sentence."""
+    """Name every wrong field of the body and its problem, in one sentence."""
     details = error.errors(include_url=False, include_input=False)
     found = dict(map(_problem, details))
     for detail in details:
@@ -57,7 +57,7 @@ _WORDS = {
 
 
 def _problem(detail: ErrorDetails) -> tuple[str, str]:
-    """One field and what is wrong with it."""
+    """One field and its problem."""
     kind, context = detail["type"], detail.get("ctx", {})
     names = [part for part in detail["loc"] if part and isinstance(part, str)]
     field = names[-1] if names else "the body"

@@ -26,7 +26,7 @@ async def body_of(request: web.Request, model: type[T], *, optional: bool = Fals
 
 
 def query_of(request: web.Request, model: type[T], *, beside: Sequence[str] = ()) -> T:
-    """The query of a request, or `BadInput`; what is `beside` the model's fields is left out."""
+    """The query of a request, or `BadInput`; the names in `beside` are allowed and not read."""
     given = request.query
     repeated = {name for name in given if len(given.getall(name)) > 1}
     unknown = {name for name in given if name not in model.model_fields and name not in beside}
@@ -37,7 +37,7 @@ def query_of(request: web.Request, model: type[T], *, beside: Sequence[str] = ()
 
 
 def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
-    """What is read, if nothing is wrong with it and there were no problems before."""
+    """Read the input; raise `BadInput` with its problems and those that are given."""
     try:
         read_input = read()
     except ValidationError as invalid:
@@ -49,14 +49,14 @@ def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
 
 
 def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
-    """One field, what is wrong with it, and what to do."""
+    """A sentence about one wrong field, with what to send instead."""
     kind = detail["type"]
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
         return f"the body must be a JSON object with {_listed(model.model_fields)}"
     path, model = _place(model, [str(part) for part in detail["loc"]])
-    # What is wrong deeper inside, where there is no one model to tell of it.
+    # False where the problem is deeper inside than the innermost field that has a description.
     whole = len(path) == len(detail["loc"])
     if whole and kind == "extra_forbidden":
         return _unknown(".".join(path), model.model_fields)
