@@ -86,7 +86,7 @@ def render(
 
 
 def _plain_body(code: str, message: str) -> bytes:
-    """The body of an answer without fields. A long message is not cached: it may be the client's."""
+    """The body of an answer without fields; a long message is not cached."""
     if len(message) <= LONGEST_TEXT:
         return _short_body(code, message)
     return _short_body.__wrapped__(code, message)
