@@ -197,7 +197,7 @@ def test_every_import_of_an_internal_is_named() -> None:
         name.name
         for node in trees(".")
         if isinstance(node, ast.ImportFrom)
-        and (node.module or "").startswith("aiohttp")
+        and (node.module or "").partition(".")[0] == "aiohttp"
         and node.module not in DOCUMENTED
         for name in node.names
     }
