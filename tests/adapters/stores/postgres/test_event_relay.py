@@ -14,7 +14,7 @@ from sandbox_sim.gateway.control.event_feed import Feed, Reader
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
 from sandbox_sim.gateway.ports import Unit
 from tests.adapters.stores.conftest import OpenPostgres, eventually
-from tests.adapters.stores.postgres_servers import end_listening
+from tests.adapters.stores.postgres.postgres_servers import end_listening
 from tests.records import callback, message, transaction
 
 if TYPE_CHECKING:

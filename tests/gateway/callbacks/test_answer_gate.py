@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ports import AnswerGate
 
-PACKAGE = Path(__file__).parent.parent.parent / "sandbox_sim"
+PACKAGE = Path(__file__).parents[3] / "sandbox_sim"
 FIRST, SECOND = "10000000001", "10000000002"
 
 pytestmark = pytest.mark.decision("D16")

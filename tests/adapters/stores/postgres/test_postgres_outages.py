@@ -13,7 +13,7 @@ from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.ports import JobLost, Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
-from tests.adapters.stores.postgres_servers import SHORT_LEASE, taken_over
+from tests.adapters.stores.postgres.postgres_servers import SHORT_LEASE, taken_over
 from tests.proxy import Proxy, proxy
 from tests.records import SERVICE, after, job, posting, rule, transaction
 

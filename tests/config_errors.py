@@ -7,7 +7,7 @@ import pytest
 from sandbox_sim.config import ConfigError, load
 
 
-def complaint(file: Path | None = None, /, **flags: str) -> str:
+def config_error(file: Path | None = None, /, **flags: str) -> str:
     with pytest.raises(ConfigError) as caught:
         load(file, flags)
     return str(caught.value)

@@ -11,7 +11,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, eventually
-from tests.adapters.stores.postgres_servers import end_listening
+from tests.adapters.stores.postgres.postgres_servers import end_listening
 from tests.records import after, job, rule
 
 if TYPE_CHECKING:

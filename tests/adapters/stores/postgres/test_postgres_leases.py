@@ -12,7 +12,7 @@ from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
-from tests.adapters.stores.postgres_servers import SHORT_LEASE, taken_over
+from tests.adapters.stores.postgres.postgres_servers import SHORT_LEASE, taken_over
 from tests.records import SERVICE, after, job, posting
 
 if TYPE_CHECKING:
