@@ -177,7 +177,10 @@ class TestItDoesNotStart:
             (("--store", "sqlite:~nobody-of-this-name/x"), "store (from flag): must be a path"),
             (("--store", "sqlite:a\x00b"), "store (from flag): must not hold a NUL"),
             (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
-            (("--host", "0.0.0.0"), "control_token: must be set because host 0.0.0.0 is not"),
+            (
+                ("--host", "0.0.0.0"),
+                "control_token (from default): must be set because host 0.0.0.0 is",
+            ),
         ],
     )
     def test_with_a_bad_setting_and_names_it(self, arguments: tuple[str, ...], words: str) -> None:
