@@ -10,6 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.timestamps import iso
@@ -179,7 +180,7 @@ def _secret_address(address: str, redacted: str) -> str | None:
 SHOWN_FIELDS: Final = (
     *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
     *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
-    *("status_desc", "timeline", "expires_at", "override"),
+    *("status_desc", "timeline", "expires_at", "override", "mode"),
 )
 
 
@@ -205,7 +206,14 @@ def shown(transaction: Transaction) -> dict[str, object]:
         ],
         "expires_at": iso(transaction.expires_at),
         "override": None if transaction.override is None else transaction.override.shown(),
+        "mode": ServiceMode.SANDBOX.value,
     }
+
+
+def shown_live(transaction: Transaction) -> dict[str, object]:
+    """A transaction of production mode, which does not expire, as the control API shows it."""
+    live = {"expires_at": None, "mode": ServiceMode.PRODUCTION.value}
+    return {**shown(transaction), **live}
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:
