@@ -17,6 +17,8 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
@@ -115,6 +117,7 @@ class Callback(NamedTuple):
     note: the override that changed its behaviour, in words.
     held: it waits until a later callback of its service was attempted.
     target: the address with its secrets, where `url` is masked; never shown (D38).
+    mode: the service mode of its transaction.
     """
 
     id: str
@@ -131,15 +134,22 @@ class Callback(NamedTuple):
     note: str | None = None
     held: bool = False
     target: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @property
     def address(self) -> str:
         """The address that it goes to, with its secrets."""
         return self.target or self.url
 
-    def belongs_to(self, service_id: int | None) -> bool:
-        """Whether it belongs to this service; None means any service."""
-        return service_id in {None, self.service_id}
+    def is_reset_with(self, service_id: int | None) -> bool:
+        """Whether a reset of this service, or of all (None), deletes it."""
+        return self.mode is ServiceMode.SANDBOX and service_id in {None, self.service_id}
+
+    def delivery_job(self, due_at: datetime) -> Job:
+        """The job of its next attempt."""
+        is_live = self.mode is ServiceMode.PRODUCTION
+        kind = JobKind.DELIVER_LIVE if is_live else JobKind.DELIVER
+        return Job(due_at, kind, self.service_id, self.id)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -214,6 +224,7 @@ class CallbackView(TypedDict):
     note: Annotated[str | None, "the override that changes its behaviour"]
     created_at: Annotated[str, "when it became due"]
     attempts: Annotated[list[AttemptView], "oldest first"]
+    mode: Annotated[str, ServiceMode]
 
 
 SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
@@ -248,6 +259,7 @@ def shown(callback: Callback) -> CallbackView:
             }
             for attempt in callback.attempts
         ],
+        "mode": callback.mode.value,
     }
 
 
