@@ -36,13 +36,14 @@ _NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
 class Filter(NamedTuple):
     """An option of its own for a field that people ask for often.
 
-    words: what may be said instead of a value.
+    words: what may be said instead of a value. switch: the option takes no value and means true.
     """
 
     field: str
     says: str
     options: tuple[str, ...]
     words: Mapping[str, str] = {}
+    switch: bool = False
 
 
 def value_of(text: str, *, number: bool) -> object:
@@ -90,13 +91,10 @@ def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
 
     def decorate(command: C) -> C:
         for each in reversed(filters):
-            option = click.option(
-                *each.options,
-                each.field,
-                metavar="VALUE",
-                callback=_worded(each.words),
-                help=f"Only {each.says}.",
-            )
+            kind: dict[str, Any] = {"metavar": "VALUE", "callback": _worded(each.words)}
+            if each.switch:
+                kind = {"is_flag": True, "flag_value": "true", "default": None}
+            option = click.option(*each.options, each.field, help=f"Only {each.says}.", **kind)
             command = option(command)
         return command
 

@@ -104,7 +104,17 @@ CALLBACKS: Final = Kind(
     (
         _SERVICE,
         _TRANSACTION,
-        Filter("state", "those pending, delivered, failed or dropped", ("--status", "--state")),
+        Filter(
+            "state",
+            "those pending, retrying, delivered, failed or dropped",
+            ("--status", "--state"),
+        ),
+        Filter(
+            "unacknowledged",
+            "those that were tried and not acknowledged: retrying or failed",
+            ("--unacknowledged",),
+            switch=True,
+        ),
     ),
     {
         **_fields("time=created_at", "id", "service=service_id", "transaction=transaction_id"),

@@ -22,7 +22,8 @@ class Callback:
 
     status: 000, 001, 002 or 003, wherever the profile has it in the body.
     content: the body, byte for byte as it is sent; with `headers` it can be handed to the test
-    client of a web framework. state: pending, delivered or failed.
+    client of a web framework. state: pending, retrying, delivered, failed or dropped.
+    unacknowledged: it was tried, and the application has not acknowledged it.
     """
 
     noun: ClassVar = "callback"
@@ -37,6 +38,7 @@ class Callback:
     headers: dict[str, str]
     signature: str | None
     state: str
+    unacknowledged: bool
     created_at: datetime
     attempts: tuple[Attempt, ...]
 
@@ -53,6 +55,7 @@ class Callback:
             headers={"Content-Type": "application/json", **found.headers},
             signature=found.signature,
             state=found.state.value,
+            unacknowledged=found.state.is_unacknowledged,
             created_at=found.created_at,
             attempts=found.attempts,
         )

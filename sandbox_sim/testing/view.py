@@ -163,7 +163,7 @@ class View:
 
 def _failures(callbacks: Sequence[Callback]) -> Iterator[str]:
     """Why those that were not taken were not, as far as is known; the newest ones."""
-    untaken = [each for each in callbacks if each.attempts and each.state != "delivered"]
+    untaken = [each for each in callbacks if each.unacknowledged]
     for each in untaken[-_SHOWN_FAILURES:]:
         attempt = each.attempts[-1]
         yield f"attempt {attempt.number} at that of {each.transaction_id}: {attempt.verdict}"

@@ -110,7 +110,7 @@ def test_any_2xx_acknowledges(status_code: int) -> None:
 def test_nothing_else_does(status_code: int | None) -> None:
     callback = composed().tried(Answer(status_code, "", 5, problem="gone"), SETTLED, SCHEDULE)
 
-    assert callback.state is Delivery.PENDING
+    assert callback.state is Delivery.RETRYING
     assert callback.attempts[0].next_attempt_at == SETTLED + five_minutes(1)
     assert callback.attempts[0].verdict.startswith("not acknowledged: ")
 
@@ -180,7 +180,7 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
     before = callback = composed()
     schedule = Schedule(attempts=attempts)
     for status_code in status_codes:
-        if callback.state is not Delivery.PENDING:
+        if not callback.state.is_waiting:
             break
         callback = callback.tried(Answer(status_code, "", 1, "gone"), SETTLED, schedule)
 
@@ -188,4 +188,34 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
     assert len(callback.attempts) <= attempts
     waiting = [attempt.next_attempt_at is not None for attempt in callback.attempts]
     assert all(waiting[:-1])
-    assert not waiting or waiting[-1] is (callback.state is Delivery.PENDING)
+    assert not waiting or waiting[-1] is (callback.state is Delivery.RETRYING)
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(
+    ("state", "waiting", "unacknowledged"),
+    [
+        (Delivery.PENDING, True, False),
+        (Delivery.RETRYING, True, True),
+        (Delivery.DELIVERED, False, False),
+        (Delivery.FAILED, False, True),
+        (Delivery.DROPPED, False, False),
+    ],
+)
+def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
+    state: Delivery, *, waiting: bool, unacknowledged: bool
+) -> None:
+    assert (state.is_waiting, state.is_unacknowledged) == (waiting, unacknowledged)
+    assert callbacks.shown(composed()._replace(state=state))["unacknowledged"] is unacknowledged
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(("answers", "state"), [([], "pending"), ([TAKEN], "retrying")])
+def test_one_that_is_sent_again_is_pending_only_if_it_was_never_tried(
+    answers: list[Answer], state: str
+) -> None:
+    callback = composed()
+    for answer in answers:
+        callback = callback.tried(answer, SETTLED, SCHEDULE)
+
+    assert callback.again(None).state == state

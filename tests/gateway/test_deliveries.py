@@ -93,13 +93,13 @@ class TestAttempts:
         assert (second.status_code, second.verdict) == (None, "not acknowledged: silence")
         assert second.next_attempt_at == after(minutes=10)
 
-    async def test_between_attempts_it_is_pending(self, works: Works) -> None:
+    async def test_between_attempts_it_is_retrying(self, works: Works) -> None:
         works.sender.answers = [BROKEN]
         await works.notify(callback())
 
         await works.jobs.settle()
 
-        assert (await works.callback()).state is Delivery.PENDING
+        assert (await works.callback()).state is Delivery.RETRYING
         assert await works.next_due() == after(minutes=5)
 
 

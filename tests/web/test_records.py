@@ -207,7 +207,7 @@ class TestResend:
         resent = await post(sandbox, f"callbacks/{failed['id']}/resend", url=url)
         await sandbox.advance(seconds=0)
 
-        assert (resent.status, resent.body["state"]) == (202, "pending")
+        assert (resent.status, resent.body["state"]) == (202, "retrying")
         assert (await sandbox.callback("live"))["trans_ref"] == "T1"
         (shown,) = (await get(sandbox, "callbacks"))["callbacks"]
         assert (shown["state"], len(shown["attempts"])) == ("delivered", 4)

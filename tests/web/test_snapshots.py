@@ -163,7 +163,7 @@ async def test_a_callback_between_two_attempts_is_there_again(sandbox: Sandbox) 
     await restore(sandbox)
 
     callback = await kept_callback(sandbox)
-    assert (callback.state, len(callback.attempts)) == (Delivery.PENDING, 1)
+    assert (callback.state, len(callback.attempts)) == (Delivery.RETRYING, 1)
     await sandbox.advance(minutes=4, seconds=59)
     assert len((await kept_callback(sandbox)).attempts) == 1
     await sandbox.advance(seconds=1)

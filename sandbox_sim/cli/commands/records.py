@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -106,6 +106,10 @@ def callbacks() -> None:
     """Callbacks with every attempt; send one again."""
 
 
+_NOT_OF_STATE: Final = [
+    each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged"}
+]
+
 add_list(callbacks, CALLBACKS)
 add_show(callbacks, CALLBACKS, "ID")
 add_find(callbacks, CALLBACKS)
@@ -115,7 +119,7 @@ add_wait(callbacks, CALLBACKS)
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
 @click.option("--failed", is_flag=True, help="All that were given up, not one.")
-@filtered([each for each in CALLBACKS.filters if each.field != "state"])
+@filtered(_NOT_OF_STATE)
 @where_option
 @click.option("--url", callback=address, help="Send it here, not where it went before.")
 @asks

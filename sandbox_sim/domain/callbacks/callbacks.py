@@ -39,12 +39,28 @@ class Profile(StrEnum):
 
 
 class Delivery(StrEnum):
-    """Where a callback stands."""
+    """The state of a callback."""
 
-    PENDING = "pending"
+    PENDING = "pending"  # never tried
+    RETRYING = "retrying"  # tried, and another attempt follows
     DELIVERED = "delivered"
     FAILED = "failed"
-    DROPPED = "dropped"  # an override had it never sent
+    DROPPED = "dropped"  # an override keeps it from being sent
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an attempt is still to come."""
+        return self is Delivery.PENDING or self is Delivery.RETRYING
+
+    @property
+    def is_unacknowledged(self) -> bool:
+        """Whether the receiver was called and has not acknowledged."""
+        return self is Delivery.RETRYING or self is Delivery.FAILED
+
+
+def waiting_state(*, tried: bool) -> Delivery:
+    """The state of a callback that waits for an attempt."""
+    return Delivery.RETRYING if tried else Delivery.PENDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +157,7 @@ class Callback(NamedTuple):
 
     def again(self, url: str | None) -> "Callback":
         """The callback, to be sent once more, to another address if one is given."""
-        again = self._replace(state=Delivery.PENDING, held=False)
+        again = self._replace(state=waiting_state(tried=bool(self.attempts)), held=False)
         return again if url is None else again.sent_to(url)
 
     def sent_to(self, address: str) -> "Callback":
@@ -168,14 +184,14 @@ class Callback(NamedTuple):
             sent_to=redact_text(sent_to or self.url),
             next_attempt_at=at + schedule.interval if again else None,
         )
-        undelivered = self.state if again else Delivery.FAILED
+        undelivered = Delivery.RETRYING if again else Delivery.FAILED
         state = Delivery.DELIVERED if answer.acknowledges else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
 SHOWN_FIELDS: Final = (
     *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
-    *("signature", "state", "note", "created_at", "attempts"),
+    *("signature", "state", "unacknowledged", "note", "created_at", "attempts"),
 )
 
 
@@ -191,6 +207,7 @@ def shown(callback: Callback) -> dict[str, object]:
         "body": json.loads(redact_json(callback.body)),
         "signature": callback.signature,
         "state": callback.state.value,
+        "unacknowledged": callback.state.is_unacknowledged,
         "note": callback.note,
         "created_at": iso(callback.created_at),
         "attempts": [

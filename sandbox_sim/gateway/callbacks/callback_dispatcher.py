@@ -156,7 +156,7 @@ class CallbackDispatcher:
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
         callback = await unit.callback(job.service_id, job.subject)
-        if callback is None or callback.state is not Delivery.PENDING:
+        if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
             return _nothing
         return lambda: self._enqueue(job, callback)

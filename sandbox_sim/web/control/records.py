@@ -54,6 +54,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
+_SWITCHES: Final = frozenset({"unacknowledged"})
 _SETTLED: Final = ("000", "001", "003")
 
 
@@ -231,6 +232,10 @@ async def search_of(request: web.Request, kind: Kind, model: type[W]) -> W:
 
 def _value(name: str, text: str) -> object:
     """A filter of a query as the value that it stands for."""
+    if name in _SWITCHES:
+        if text not in {"true", "false"}:
+            raise BadInput(f"{name} must be true or false")
+        return text == "true"
     if name not in _NUMBERS:
         return None if text == "null" else text
     if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST_INTEGER:

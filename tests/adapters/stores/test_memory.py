@@ -71,8 +71,8 @@ class TestFinishedCallbacks:
 
     async def test_pending_ones_stay_however_many_and_however_old(self, store: MemoryStore) -> None:
         waiting = [f"P{number}" for number in range(2 * LIMIT)]
-        for name in waiting:
-            await save(store, name, Delivery.PENDING)
+        for number, name in enumerate(waiting):
+            await save(store, name, Delivery.RETRYING if number % 2 else Delivery.PENDING)
         for number in range(2 * LIMIT):
             await save(store, f"C{number}", Delivery.FAILED)
 

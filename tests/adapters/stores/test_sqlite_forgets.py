@@ -158,8 +158,9 @@ class TestCallbacks:
         self, store: SqliteStore, clock: VirtualClock
     ) -> None:
         waiting = [f"P{number}" for number in range(2 * LIMIT)]
-        for name in waiting:
-            await self.save(store, name, Delivery.PENDING)
+        for number, name in enumerate(waiting):
+            state = Delivery.RETRYING if number % 2 else Delivery.PENDING
+            await self.save(store, name, state)
         for number in range(2 * LIMIT):
             await self.save(store, f"C{number}", Delivery.FAILED)
         clock.move_to(after(days=400))

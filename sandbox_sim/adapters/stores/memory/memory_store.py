@@ -15,7 +15,7 @@ from sandbox_sim.adapters.stores.change_notifier import ChangeNotifier
 from sandbox_sim.adapters.stores.memory.ledger import MemoryLedger
 from sandbox_sim.adapters.stores.memory.snapshots import MemorySnapshots
 from sandbox_sim.adapters.stores.memory.state import PlacedEntry, Service
-from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback, Delivery
+from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import KEPT_REQUESTS, NO_SERVICE, Entry
@@ -112,8 +112,8 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         if before is None:
             self._put(service.places, callback.id, next(self._numbers))
         self._put(service.callbacks, callback.id, callback)
-        finished_before = before is not None and before.state is not Delivery.PENDING
-        if callback.state is Delivery.PENDING or finished_before:
+        finished_before = before is not None and not before.state.is_waiting
+        if callback.state.is_waiting or finished_before:
             return
         service.finished.append(callback.id)
         self.undo.append(service.finished.pop)
@@ -142,7 +142,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         One that is sent once more is not finished, and comes here again when it is.
         """
         forgotten = service.callbacks.get(callback_id)
-        if forgotten is None or forgotten.state is Delivery.PENDING:
+        if forgotten is None or forgotten.state.is_waiting:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
         self._take(service.places, callback_id)

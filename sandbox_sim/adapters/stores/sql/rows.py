@@ -10,7 +10,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import (
+    Attempt,
+    Callback,
+    Delivery,
+    Profile,
+    waiting_state,
+)
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import NO_SERVICE, Entry
@@ -35,6 +41,9 @@ MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
 INBOX_MESSAGE: Final = ("id", "at", "document")
 RULE: Final = ("service_id", *UserRule._fields)
+# The column `state` of every callback that waits for an attempt. The attempts tell `pending` from
+# `retrying`, so rows of versions without `retrying` are read alike.
+WAITING: Final = Delivery.PENDING.value
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -122,7 +131,7 @@ def from_callback(callback: Callback) -> Row:
         body,
         signature,
         micros(created_at),
-        state.value,
+        WAITING if state.is_waiting else state.value,
         json.dumps([_from_attempt(attempt, created_at) for attempt in attempts]),
         note,
         int(held),
@@ -135,7 +144,8 @@ def to_callback(row: Row) -> Callback:
     *texts, profile, body, signature, created_at, state, attempts, note, held, target = row
     begun = moment(created_at)
     tried = tuple(_to_attempt(document, begun) for document in json.loads(attempts))
-    standing = begun, Delivery(state), tried, note, bool(held), target
+    stands = waiting_state(tried=bool(tried)) if state == WAITING else Delivery(state)
+    standing = begun, stands, tried, note, bool(held), target
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 

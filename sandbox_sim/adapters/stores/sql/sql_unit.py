@@ -17,7 +17,7 @@ from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, w
 from sandbox_sim.adapters.stores.sql.user_rules import SqlUserRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback, Delivery
+from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
@@ -345,10 +345,10 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         before = live[0] if live else _A_NUMBER_BEYOND_ALL
         await self._rows(_FORGET_TRANSACTIONS, before, over, Status.PENDING.value)
         await self._rows("DELETE FROM checkouts WHERE expires_at <= ?", micros(now))
-        pending = Delivery.PENDING.value
+        waiting = rows.WAITING
         for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
             await self._rows(
-                _FORGET_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
+                _FORGET_CALLBACKS, service_id, waiting, service_id, waiting, KEPT_CALLBACKS
             )
 
 
