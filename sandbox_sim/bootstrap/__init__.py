@@ -14,6 +14,7 @@ from sandbox_sim.bootstrap.parts import Parts
 from sandbox_sim.bootstrap.stores import store_of
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.control.callback_retries import CallbackRetries
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.control.manual_actions import ManualActions
@@ -40,6 +41,7 @@ class Gateway:
     journal: Journal
     watch: ChangeWaiter
     manual_actions: ManualActions
+    callback_retries: CallbackRetries
     clock_control: ClockControl
 
 
@@ -68,6 +70,7 @@ def build(
         parts.journal,
         parts.watch,
         parts.manual_actions,
+        parts.callback_retries,
         parts.clock_control,
     )
 

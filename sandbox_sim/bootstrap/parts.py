@@ -19,6 +19,7 @@ from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.rate_limit import RateLimit
 from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
+from sandbox_sim.gateway.control.callback_retries import CallbackRetries
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
@@ -47,6 +48,7 @@ from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations
 from sandbox_sim.web.app import make_app
+from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.control_input import Guard, Hosts, RouteGroup
 from sandbox_sim.web.control.events import EventRoutes
@@ -123,13 +125,13 @@ class Parts:
 
     def route_groups(self, guard: Guard) -> Sequence[RouteGroup]:
         """What answers under `/_sandbox/`."""
-        records = Records(self.store, self.journal, self.waiters, self.clock)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
-            Control(self.store, self.clock, self.ids, records, self.clients, guard),
+            Control(self.store, self.clock, self.ids, self.records, self.clients, guard),
             ClockRoutes(self.clock, self.clock_control, guard),
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts), guard),
-            RecordRoutes(records, self.manual_actions, guard),
+            RecordRoutes(self.records, self.manual_actions, guard),
+            CallbackRetryRoutes(self.callback_retries, guard),
             SnapshotRoutes(snapshots, guard),
             SeedRoutes(self.seeding(), self.our_address, guard),
             CardPageRoutes(self.pages, guard),
@@ -321,6 +323,16 @@ class Parts:
     def clock_control(self) -> ClockControl:
         """How the clock is set."""
         return ClockControl(self.store, self.clock, self.jobs)
+
+    @cached_property
+    def records(self) -> Records:
+        """Searches over what the gateway has done."""
+        return Records(self.store, self.journal, self.waiters, self.clock)
+
+    @cached_property
+    def callback_retries(self) -> CallbackRetries:
+        """Next attempts that come now."""
+        return CallbackRetries(self.store, self.clock, self.records)
 
     @cached_property
     def manual_actions(self) -> ManualActions:

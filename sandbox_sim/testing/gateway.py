@@ -30,7 +30,7 @@ class SandboxGateway:
     memory. All that it shows and does is about its own `service_id`; the clock is one for all, and
     `renew` forgets all.
 
-    `aio` has the two calls that wait for the application under test, for tests in coroutines.
+    `aio` has the three calls that wait for the application under test, for tests in coroutines.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -131,6 +131,16 @@ class SandboxGateway:
         __tracebackhide__ = True
         work = self._view.callback(timeout_s, wanted)
         return self._server.run(work, "await gateway.aio.wait_callback(…)")
+
+    def retry_callbacks(self, callback_id: str | None = None) -> Sequence[Callback]:
+        """Make the next attempt at all retrying callbacks now, or at one; the clock stands still.
+
+        Returns the callbacks as they are after the attempt. `ValueError` where the one is not
+        there, or waits for no attempt because it was delivered or given up.
+        """
+        __tracebackhide__ = True
+        work = self._view.retry_callbacks(callback_id)
+        return self._server.run(work, "await gateway.aio.retry_callbacks(…)")
 
     @property
     def callbacks(self) -> Records[Callback]:
@@ -268,6 +278,12 @@ class Awaitables:
         server, _ = self._parts()
         by = _duration(seconds, minutes, hours)
         return await server.awaited(server.gateway.clock_control.advance(by))
+
+    async def retry_callbacks(self, callback_id: str | None = None) -> Sequence[Callback]:
+        """`SandboxGateway.retry_callbacks`."""
+        __tracebackhide__ = True
+        server, view = self._parts()
+        return await server.awaited(view.retry_callbacks(callback_id))
 
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""

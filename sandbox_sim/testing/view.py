@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
@@ -98,6 +99,28 @@ class View:
         if came is None:
             raise AssertionError(await self._instead(timeout_s, wanted))
         return came
+
+    async def retry_callbacks(self, callback_id: str | None) -> Sequence[Callback]:
+        """Make the next attempts now; returns the callbacks as they are after it."""
+        __tracebackhide__ = True
+        retries = self._gateway.callback_retries
+        if callback_id is None:
+            chosen = [each.id for each in await retries.retry_all(self._service_id)]
+        else:
+            chosen = [await self._retry(callback_id)]
+        await self._gateway.clock_control.advance(timedelta())
+        found = {each.id: each for each in await self.callbacks()}
+        return [found[each] for each in reversed(chosen) if each in found]
+
+    async def _retry(self, callback_id: str) -> str:
+        __tracebackhide__ = True
+        retried = await self._gateway.callback_retries.retry(callback_id)
+        if retried is None:
+            raise ValueError(f"there is no callback {callback_id!r}")
+        if not retried.was_waiting:
+            state = retried.callback.state
+            raise ValueError(f"callback {callback_id} is {state}, so no attempt at it is to come")
+        return retried.callback.id
 
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
         """All of the service, these inboxes, and put time back."""

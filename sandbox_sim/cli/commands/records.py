@@ -103,7 +103,7 @@ def _settled(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def callbacks() -> None:
-    """Callbacks with every attempt; send one again."""
+    """Callbacks with every attempt; try one now, or send one again."""
 
 
 _NOT_OF_STATE: Final = [
@@ -114,6 +114,41 @@ add_list(callbacks, CALLBACKS)
 add_show(callbacks, CALLBACKS, "ID")
 add_find(callbacks, CALLBACKS)
 add_wait(callbacks, CALLBACKS)
+
+
+@callbacks.command()
+@click.argument("callback_id", metavar="[ID]", required=False)
+@click.option("--all", "every", is_flag=True, help="All that are retrying, not one.")
+@click.option("--service-id", type=int, help="With --all: only those of this service.")
+@asks
+def retry(
+    session: Session, /, callback_id: str | None, service_id: int | None, *, every: bool
+) -> None:
+    """Make the next attempt at a callback now. The clock stays where it is.
+
+    It is for callbacks that wait for an attempt; `resend` sends one that was delivered or given up.
+    """
+    if every is (callback_id is not None):
+        raise click.UsageError("give the ID of a callback, or --all for all that are retrying")
+    if callback_id is not None and service_id is not None:
+        raise click.UsageError("--service-id goes with --all, not with an ID")
+    if callback_id is not None:
+        answer = session.gateway.control("POST", "callbacks", callback_id, "retry")
+        session.tell(answer, lambda document: [_retried(document)])
+    else:
+        body = {} if service_id is None else {"service_id": service_id}
+        answer = session.gateway.control("POST", "callbacks", "retry", body=body)
+        session.tell(answer, _all_retried)
+
+
+def _retried(callback: dict[str, Any]) -> str:
+    return tables.printable(f"{callback['id']} goes to {callback['url']} now")
+
+
+def _all_retried(document: dict[str, Any]) -> Iterator[str]:
+    yield from map(_retried, document["callbacks"])
+    if not document["callbacks"]:
+        yield "no callbacks are retrying"
 
 
 @callbacks.command()

@@ -160,6 +160,14 @@ class Callback(NamedTuple):
         again = self._replace(state=waiting_state(tried=bool(self.attempts)), held=False)
         return again if url is None else again.sent_to(url)
 
+    def next_attempt(self, at: datetime) -> "Callback":
+        """The callback, whose next attempt comes at this moment and waits for no other callback."""
+        if not self.attempts:
+            return self._replace(held=False)
+        *before, last = self.attempts
+        attempts = (*before, last._replace(next_attempt_at=at))
+        return self._replace(held=False, attempts=attempts)
+
     def sent_to(self, address: str) -> "Callback":
         """The callback with this address, the secrets of it kept apart from `url`."""
         url = redact_text(address)

@@ -1,6 +1,6 @@
 """Jobs, as a unit of work sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -20,6 +20,13 @@ class JobRecords(Protocol):
 
     async def finish(self, job: Job) -> None:
         """A claimed job is done; `JobLost` where it is ours no more."""
+        ...
+
+    async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
+        """Make the next attempts at these callbacks due at `now`, where they were due later.
+
+        Returns the ids of the callbacks that have an unclaimed `DELIVER` job.
+        """
         ...
 
     async def next_due(self) -> datetime | None:

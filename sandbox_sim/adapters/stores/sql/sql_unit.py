@@ -4,7 +4,7 @@ Statements take `?` for a value. Rows are found by what the interface calls them
 `position` only keep the order in which they came.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
@@ -21,7 +21,7 @@ from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import STATUS_RETENTION, Status, Transaction
@@ -50,6 +50,10 @@ _LET_GO = (
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
+_BRING_FORWARD = (
+    "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
+    "WHERE kind = ? AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
+)
 _POST = insert("postings", rows.POSTING)
 _POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
 _BALANCE = "SELECT amount, updated_at FROM balances WHERE service_id = ? AND account = ?"
@@ -188,8 +192,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
         await self._rows(_ADD_JOB, micros(due_at), kind.value, service_id, subject)
-        if self.added is None or due_at < self.added:
-            self.added = due_at
+        self._note_added(due_at)
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         # Chosen in an expression of its own, because Postgres may run a subquery more than once,
@@ -213,6 +216,20 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         )
         if not gone:
             raise JobLost(f"job {job.number} is done already, forgotten, or another server's now")
+
+    async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
+        if not callback_ids:
+            return []
+        statement = _BRING_FORWARD.format(subjects=", ".join("?" for _ in callback_ids))
+        values = micros(now), micros(now), JobKind.DELIVER.value
+        found = await self._rows(statement, *values, *callback_ids)
+        if found:
+            self._note_added(now)
+        return [subject for (subject,) in found]
+
+    def _note_added(self, due_at: datetime) -> None:
+        if self.added is None or due_at < self.added:
+            self.added = due_at
 
     async def next_due(self) -> datetime | None:
         row = await self._row("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
