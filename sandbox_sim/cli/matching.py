@@ -36,13 +36,12 @@ _NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
 class Filter(NamedTuple):
     """An option of its own for a field that people ask for often.
 
-    words: what may be said instead of a value. switch: the option takes no value and means true.
+    switch: the option takes no value and means true.
     """
 
     field: str
     says: str
     options: tuple[str, ...]
-    words: Mapping[str, str] = {}
     switch: bool = False
 
 
@@ -91,7 +90,7 @@ def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
 
     def decorate(command: C) -> C:
         for each in reversed(filters):
-            kind: dict[str, Any] = {"metavar": "VALUE", "callback": _worded(each.words)}
+            kind: dict[str, Any] = {"metavar": "VALUE"}
             if each.switch:
                 kind = {"is_flag": True, "flag_value": "true", "default": None}
             option = click.option(*each.options, each.field, help=f"Only {each.says}.", **kind)
@@ -99,12 +98,6 @@ def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
         return command
 
     return decorate
-
-
-def _worded(
-    words: Mapping[str, str],
-) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    return lambda _context, _param, text: None if text is None else words.get(text, text)
 
 
 def given(filters: Mapping[str, str | None]) -> Pairs:

@@ -1,16 +1,13 @@
 """The four kinds of record: which filters have an option, and what a line of their table shows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.matching import Filter
+from sandbox_sim.domain.payments.transactions import STATUS_WORDS
 
-STATUS_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
-)
-_WORD_OF: Final = {code: word for word, code in STATUS_WORDS.items()}
+_WORD_OF: Final = {code.value: word for word, code in STATUS_WORDS.items()}
 
 Shown = Mapping[str, Any]
 
@@ -87,7 +84,6 @@ TRANSACTIONS: Final = Kind(
             "status",
             "those of this status: 000, 001, 002, 003, or its word, such as failed",
             ("--status",),
-            STATUS_WORDS,
         ),
     ),
     {

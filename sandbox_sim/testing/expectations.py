@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
+from sandbox_sim.domain.control.field_values import read_match
 from sandbox_sim.domain.msisdn import international
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
@@ -50,8 +51,9 @@ class Records(Sequence[R], Generic[R]):
         return f"{type(self).__name__}({list(self._records)!r})"
 
     def where(self, **wanted: object) -> Sequence[R]:
-        """Those that have all of these fields."""
-        self._refuse_unknown(wanted)
+        """Those that have all of these fields; `ValueError` for a value that none can have."""
+        __tracebackhide__ = True
+        wanted = self._read(wanted)
         return [each for each in self._records if not _misses(each, wanted)]
 
     def expect_one(self, **wanted: object) -> R:
@@ -78,6 +80,13 @@ class Records(Sequence[R], Generic[R]):
             raise AssertionError(self.instead(number, wanted))
         return found
 
+    def _read(self, wanted: Mapping[str, object]) -> dict[str, object]:
+        """What is wanted, with words such as `cancelled` replaced by the values they stand for."""
+        __tracebackhide__ = True
+        self._refuse_unknown(wanted)
+        plain = {name: value for name, value in wanted.items() if _is_plain(value)}
+        return {**wanted, **read_match(self._kind.values, plain)}
+
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
         for name in wanted:
             if not isinstance(vars(self._kind).get(name), MemberDescriptorType | property):
@@ -89,6 +98,8 @@ class Records(Sequence[R], Generic[R]):
 
     def instead(self, number: str, wanted: Mapping[str, object], so: str = "so") -> str:
         """What was expected, what there is, and how near it comes; so: what those are that fit."""
+        __tracebackhide__ = True
+        wanted = self._read(wanted)
         count = len(self.where(**wanted))
         which = f" with {_sentence(wanted)}" if wanted else ""
         there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} {so}:"
@@ -140,6 +151,11 @@ class _Containing:
         return isinstance(text, str) and self.part in text
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is compared as it is; others, such as `mock.ANY`, know what they equal."""
+    return value is None or isinstance(value, str | int | float)
 
 
 def _names(kind: type[R]) -> list[str]:

@@ -1,6 +1,7 @@
 """What a test sees of what the gateway did: read-only records, each with the words of its users."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -9,6 +10,8 @@ from typing import Any, ClassVar, Self
 from sandbox_sim.domain.callbacks import callbacks
 from sandbox_sim.domain.callbacks.callbacks import Attempt
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control import journal
+from sandbox_sim.domain.control.field_values import FieldValues
 from sandbox_sim.domain.control.journal import Entry
 from sandbox_sim.domain.json_text import said
 from sandbox_sim.domain.payments import transactions
@@ -28,6 +31,10 @@ class Callback:
 
     noun: ClassVar = "callback"
     columns: ClassVar = ("transaction_id", "status", "amount", "state", "url")
+    values: ClassVar[Mapping[str, FieldValues]] = {
+        "status": transactions.STATUS_VALUES,
+        **callbacks.FIELD_VALUES,
+    }
 
     id: str
     transaction_id: str
@@ -93,6 +100,7 @@ class Delivery:
 
     noun: ClassVar = "delivery"
     columns: ClassVar = ("at", "method", "signature", "body")
+    values: ClassVar[Mapping[str, FieldValues]] = {}
 
     at: datetime
     method: str
@@ -122,6 +130,7 @@ class Transaction:
 
     noun: ClassVar = "transaction"
     columns: ClassVar = ("transaction_id", "operation", "amount", "customer_number", "status")
+    values: ClassVar = transactions.FIELD_VALUES
 
     transaction_id: str
     network_transaction_id: str
@@ -169,6 +178,7 @@ class Sms:
 
     noun: ClassVar = "message"
     columns: ClassVar = ("to", "status", "sender_id", "text")
+    values: ClassVar = sms_messages.FIELD_VALUES
 
     processing_id: str
     batch_id: str | None
@@ -206,6 +216,10 @@ class Request:
 
     noun: ClassVar = "request"
     columns: ClassVar = ("operation", "transaction_id", "response_code", "why")
+    values: ClassVar[Mapping[str, FieldValues]] = {
+        "operation": journal.FIELD_VALUES["operation"],
+        "response_code": journal.FIELD_VALUES["code"],
+    }
 
     id: str
     at: datetime

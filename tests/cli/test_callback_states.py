@@ -89,3 +89,26 @@ class TestRetry:
 
         assert (result.exit_code, result.stdout) == (2, "")
         assert says in result.stderr
+
+
+class TestImpossibleFilters:
+    """A value that no record can have is an error with the values there are, not an empty list."""
+
+    @pytest.mark.parametrize(
+        ("words", "listed"),
+        [
+            ("callbacks list --status paid", "pending, retrying, delivered, failed, dropped"),
+            ("callbacks list --state Failed", "pending, retrying, delivered, failed, dropped"),
+            ("callbacks find --match state=zzz", "pending, retrying, delivered"),
+            ("callbacks wait --status done", "pending, retrying, delivered"),
+            ("transactions list --status paid", "000 (successful), 001 (failed)"),
+            ("transactions list --operation sms", "collect, card, deposit"),
+            ("sms list --status paid", "ACKNOWLEDGED, QUEUED, SENT"),
+            ("requests list --code 999", "000, 202, 370"),
+        ],
+    )
+    async def test_they_are_refused(self, sandbox: Sandbox, words: str, listed: str) -> None:
+        result = await on(sandbox, *words.split())
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"is none of {listed}" in result.stderr

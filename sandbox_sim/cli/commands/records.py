@@ -14,7 +14,6 @@ from sandbox_sim.cli.record_views import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
-    STATUS_WORDS,
     TRANSACTIONS,
     status_in_words,
 )
@@ -28,6 +27,7 @@ from sandbox_sim.cli.search_commands import (
     service_query,
 )
 from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.domain.payments.transactions import STATUS_WORDS
 
 
 @click.group()

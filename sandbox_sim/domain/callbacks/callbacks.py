@@ -14,9 +14,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
@@ -200,6 +202,10 @@ class Callback(NamedTuple):
 SHOWN_FIELDS: Final = (
     *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
     *("signature", "state", "unacknowledged", "note", "created_at", "attempts"),
+)
+
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {"state": values_of(Delivery), "profile": values_of(Profile)}
 )
 
 

@@ -4,9 +4,12 @@ An entry has no card number and no password: they are masked before it is kept (
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.json_text import said
 from sandbox_sim.domain.redaction import (
     mask_long_numbers,
@@ -15,8 +18,9 @@ from sandbox_sim.domain.redaction import (
     redact_json,
     redact_text,
 )
+from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.domain.vocabulary import PaymentOption
+from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 
 # How many requests of one service are kept, and how much of each.
 KEPT_REQUESTS: Final = 10_000
@@ -55,6 +59,9 @@ class Entry(NamedTuple):
 
 
 SHOWN_FIELDS: Final = Entry._fields
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {"operation": values_of(Operation, optional=True), "code": values_of(CATALOGUE)}
+)
 
 
 def redacted(entry: Entry, raw: bytes) -> Entry:

@@ -10,9 +10,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.vocabulary import Operation
 
 if TYPE_CHECKING:
     from sandbox_sim.domain.control.overrides import Override
@@ -28,6 +30,18 @@ class Status(StrEnum):
     FAILED = "001"
     PENDING = "002"
     CANCELLED = "003"
+
+
+# What people may say instead of a status code, in filters and wherever they choose a status.
+STATUS_WORDS: Final[Mapping[str, Status]] = MappingProxyType(
+    {
+        "successful": Status.SUCCESSFUL,
+        "failed": Status.FAILED,
+        "pending": Status.PENDING,
+        "cancelled": Status.CANCELLED,
+    }
+)
+STATUS_VALUES: Final = values_of(Status, words=STATUS_WORDS)
 
 
 class Wording(NamedTuple):
@@ -176,6 +190,18 @@ SHOWN_FIELDS: Final = (
     *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
     *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
     *("status_desc", "timeline", "expires_at", "override"),
+)
+
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {
+        "status": STATUS_VALUES,
+        "operation": values_of(
+            (
+                *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT),
+                *(Operation.PAYOUT, Operation.BILL, Operation.AIRTIME),
+            )
+        ),
+    }
 )
 
 

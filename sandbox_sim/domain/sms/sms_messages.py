@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.domain.redaction import redact_text
@@ -214,6 +215,8 @@ SHOWN_FIELDS: Final = (
     *("char_count", "page_count", "units_charged", "status", "status_code", "provider_code"),
     *("error_message", "source", "source_code", "created_at", "sent_at"),
 )
+
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType({"status": values_of(SmsStatus)})
 
 
 def shown(message: Message) -> dict[str, object]:

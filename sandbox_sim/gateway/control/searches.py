@@ -1,10 +1,11 @@
 """A search through records of one kind: what it looks for, and what it has found."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sandbox_sim.domain.control.events import EventType
+from sandbox_sim.domain.control.field_values import FieldValues, read_match
 from sandbox_sim.domain.control.listing import Listing, accepts, telling_field
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.gateway.control.wait_for_records import Shown
@@ -24,6 +25,7 @@ class Kind:
 
     plain: the fields that are shown as they are and never change, the most telling first; by them
     most records need not be shown to see that they do not match.
+    values: the fields that have a fixed set of values.
     inbox: the name of the inbox that its records lie in.
     """
 
@@ -33,7 +35,12 @@ class Kind:
     name: str
     fields: tuple[str, ...]
     plain: tuple[str, ...]
+    values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
+
+    def read(self, match: Mapping[str, object]) -> dict[str, object]:
+        """The match with words in it replaced; `ImpossibleValue` where no record can match."""
+        return read_match(self.values, match)
 
 
 class ShownOnce:

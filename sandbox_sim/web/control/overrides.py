@@ -1,6 +1,6 @@
 """What is posted to add an override. Source: docs/control-api.md."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from sandbox_sim.domain.control.overrides import (
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.web.control.control_input import Input
+from sandbox_sim.web.control.status_words import StatusWord, worded
 from sandbox_sim.web.control.user_rules import UserRuleBody
 
 _CODE = f"one of {', '.join(CATALOGUE)}"
@@ -26,7 +27,9 @@ _CODES = f"^({'|'.join(CATALOGUE)})$"
 class OutcomeBody(Input):
     """What is answered, and what becomes of the transaction."""
 
-    status: Status | None = Field(None, description=f"one of {', '.join(Status)}")
+    status: Annotated[Status | None, StatusWord] = Field(
+        None, description=f"one of {worded(Status)}"
+    )
     response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
     code: str | None = Field(None, pattern=_CODES, description=_CODE)
 

@@ -6,12 +6,13 @@ Every kind of record has the same routes: its list, one of it, and `find`, `coun
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.control.field_values import ImpossibleValue
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.control.manual_actions import ManualActions
@@ -39,6 +40,7 @@ from sandbox_sim.web.control.control_input import (
     error,
     query_of,
 )
+from sandbox_sim.web.control.status_words import StatusWord, worded
 from sandbox_sim.web.transport.disconnection import answer_of_wait
 
 W = TypeVar("W", bound=Wait)
@@ -84,8 +86,8 @@ class ResetBody(Input):
 class SettleBody(Input):
     """What `settle` takes."""
 
-    status: str = Field(
-        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {', '.join(_SETTLED)}"
+    status: Annotated[str, StatusWord] = Field(
+        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {worded(_SETTLED)}"
     )
 
 
@@ -217,7 +219,7 @@ async def page_of(
 
 def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
     given = request.query.items()
-    return {name: _value(name, text) for name, text in given if name in kind.fields}
+    return _read(kind, {name: _value(name, text) for name, text in given if name in kind.fields})
 
 
 async def search_of(request: web.Request, kind: Kind, model: type[W]) -> W:
@@ -227,7 +229,14 @@ async def search_of(request: web.Request, kind: Kind, model: type[W]) -> W:
     if unknown:
         known = ", ".join(kind.fields)
         raise BadInput(f"match: {', '.join(map(repr, unknown))} is no field (there are {known})")
-    return search
+    return search.model_copy(update={"match": _read(kind, search.match)})
+
+
+def _read(kind: Kind, match: Mapping[str, object]) -> dict[str, object]:
+    try:
+        return kind.read(match)
+    except ImpossibleValue as error:
+        raise BadInput(str(error)) from None
 
 
 def _value(name: str, text: str) -> object:
