@@ -27,6 +27,7 @@ from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.control.manual_actions import ManualActions
 from sandbox_sim.gateway.control.override_selection import Overrides
+from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.seeding import Seeding
 from sandbox_sim.gateway.control.snapshots import Snapshots
@@ -130,7 +131,7 @@ class Parts:
             Control(self.store, self.clock, self.ids, self.records, self.clients, guard),
             ClockRoutes(self.clock, self.clock_control, guard),
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts), guard),
-            RecordRoutes(self.records, self.manual_actions, guard),
+            RecordRoutes(self.records, self.record_ids, self.manual_actions, guard),
             CallbackRetryRoutes(self.callback_retries, guard),
             SnapshotRoutes(snapshots, guard),
             SeedRoutes(self.seeding(), self.our_address, guard),
@@ -330,9 +331,14 @@ class Parts:
         return Records(self.store, self.journal, self.waiters, self.clock)
 
     @cached_property
+    def record_ids(self) -> RecordIds:
+        """Which record an id names."""
+        return RecordIds(self.records)
+
+    @cached_property
     def callback_retries(self) -> CallbackRetries:
         """Next attempts that come now."""
-        return CallbackRetries(self.store, self.clock, self.records)
+        return CallbackRetries(self.store, self.clock, self.records, self.record_ids)
 
     @cached_property
     def manual_actions(self) -> ManualActions:

@@ -90,10 +90,10 @@ def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{document['dropped']} older ones made room for these"
 
 
-def add_show(group: click.Group, kind: Kind, metavar: str) -> None:
-    """`show`: one of them, with all there is to say of it."""
+def add_show(group: click.Group, kind: Kind, metavar: str, named: str = "") -> None:
+    """`show`: one of them, with all its fields. named: a sentence about the ids it takes."""
 
-    @group.command("show", help=f"Show one of the {kind.words} whole.")
+    @group.command("show", help=f"Show one of the {kind.words} whole.\n\n{named}".strip())
     @click.argument("name", metavar=metavar)
     @asks
     def _show(session: Session, name: str) -> None:

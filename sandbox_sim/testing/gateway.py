@@ -132,14 +132,15 @@ class SandboxGateway:
         work = self._view.callback(timeout_s, wanted)
         return self._server.run(work, "await gateway.aio.wait_callback(…)")
 
-    def retry_callbacks(self, callback_id: str | None = None) -> Sequence[Callback]:
+    def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """Make the next attempt at all retrying callbacks now, or at one; the clock stands still.
 
-        Returns the callbacks as they are after the attempt. `ValueError` where the one is not
-        there, or waits for no attempt because it was delivered or given up.
+        any_id: the id of the one, or the id of its transaction. Returns the callbacks as they are
+        after the attempt. `ValueError` where the one is not there, where several fit, or where it
+        waits for no attempt because it was delivered or given up.
         """
         __tracebackhide__ = True
-        work = self._view.retry_callbacks(callback_id)
+        work = self._view.retry_callbacks(any_id)
         return self._server.run(work, "await gateway.aio.retry_callbacks(…)")
 
     @property
@@ -279,11 +280,11 @@ class Awaitables:
         by = _duration(seconds, minutes, hours)
         return await server.awaited(server.gateway.clock_control.advance(by))
 
-    async def retry_callbacks(self, callback_id: str | None = None) -> Sequence[Callback]:
+    async def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """`SandboxGateway.retry_callbacks`."""
         __tracebackhide__ = True
         server, view = self._parts()
-        return await server.awaited(view.retry_callbacks(callback_id))
+        return await server.awaited(view.retry_callbacks(any_id))
 
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""

@@ -100,26 +100,26 @@ class View:
             raise AssertionError(await self._instead(timeout_s, wanted))
         return came
 
-    async def retry_callbacks(self, callback_id: str | None) -> Sequence[Callback]:
+    async def retry_callbacks(self, any_id: str | None) -> Sequence[Callback]:
         """Make the next attempts now; returns the callbacks as they are after it."""
         __tracebackhide__ = True
         retries = self._gateway.callback_retries
-        if callback_id is None:
+        if any_id is None:
             chosen = [each.id for each in await retries.retry_all(self._service_id)]
         else:
-            chosen = [await self._retry(callback_id)]
+            chosen = [await self._retry(any_id)]
         await self._gateway.clock_control.advance(timedelta())
         found = {each.id: each for each in await self.callbacks()}
         return [found[each] for each in reversed(chosen) if each in found]
 
-    async def _retry(self, callback_id: str) -> str:
+    async def _retry(self, any_id: str) -> str:
         __tracebackhide__ = True
-        retried = await self._gateway.callback_retries.retry(callback_id)
+        retried = await self._gateway.callback_retries.retry(any_id, self._service_id)
         if retried is None:
-            raise ValueError(f"there is no callback {callback_id!r}")
+            raise ValueError(f"there is no callback {any_id!r}")
         if not retried.was_waiting:
             state = retried.callback.state
-            raise ValueError(f"callback {callback_id} is {state}, so no attempt at it is to come")
+            raise ValueError(f"callback {any_id} is {state}, so no attempt at it is to come")
         return retried.callback.id
 
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:

@@ -11,6 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.control.record_ids import AmbiguousId
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.api.dispatcher import Dispatcher, expect
 from sandbox_sim.web.control.control_input import BadInput, RouteGroup, error as control_error
@@ -66,8 +67,9 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         return _refusal(web.HTTPNotFound(), request)
     try:
         return await handler(request)
-    except BadInput as bad:
-        return control_error(400, "bad_request", str(bad))
+    except (BadInput, AmbiguousId) as bad:
+        status, code = (409, "ambiguous") if isinstance(bad, AmbiguousId) else (400, "bad_request")
+        return control_error(status, code, str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
         return control_error(400, "bad_request", "The body cannot be read as its headers say")
     except StoreError as failure:

@@ -55,6 +55,13 @@ def deleted(document: dict[str, Any]) -> Iterator[str]:
     yield f"{document['deleted']} deleted"
 
 
+def _ids(_context: click.Context, param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
+    """An id, and before it the service where it is given."""
+    if len(ids) > 2:
+        raise click.BadParameter(f"give {param.metavar}, and no more than that")
+    return ids
+
+
 @click.group()
 def transactions() -> None:
     """Payments with their timeline; decide one by hand."""
@@ -66,13 +73,14 @@ add_wait(transactions, TRANSACTIONS)
 
 
 @transactions.command("show")
-@click.argument("service_id")
-@click.argument("transaction_id")
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
 @asks
-def show_transaction(session: Session, service_id: str, transaction_id: str) -> None:
-    """Show one of the transactions whole, with its timeline."""
-    answer = session.gateway.control("GET", "transactions", service_id, transaction_id)
-    session.tell(answer, tables.outline)
+def show_transaction(session: Session, ids: tuple[str, ...]) -> None:
+    """Show one of the transactions whole, with its timeline.
+
+    ID is its transaction_id, its network transaction id or the id of one of its callbacks.
+    """
+    session.tell(session.gateway.control("GET", "transactions", *ids), tables.outline)
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
@@ -84,16 +92,16 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
 
 
 @transactions.command()
-@click.argument("service_id")
-@click.argument("transaction_id")
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
 @click.argument("status", callback=_decided)
 @asks
-def settle(session: Session, service_id: str, transaction_id: str, status: str) -> None:
+def settle(session: Session, ids: tuple[str, ...], status: str) -> None:
     """Decide a pending transaction now.
 
-    STATUS is 000, 001 or 003, or in words successful, failed or cancelled.
+    ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
+    is 000, 001 or 003, or in words successful, failed or cancelled.
     """
-    path = ("transactions", service_id, transaction_id, "settle")
+    path = ("transactions", *ids, "settle")
     session.tell(session.gateway.control("POST", *path, body={"status": status}), _settled)
 
 
@@ -111,7 +119,9 @@ _NOT_OF_STATE: Final = [
 ]
 
 add_list(callbacks, CALLBACKS)
-add_show(callbacks, CALLBACKS, "ID")
+add_show(
+    callbacks, CALLBACKS, "ID", "ID is its id, its network transaction id or its transaction_id."
+)
 add_find(callbacks, CALLBACKS)
 add_wait(callbacks, CALLBACKS)
 
@@ -126,7 +136,8 @@ def retry(
 ) -> None:
     """Make the next attempt at a callback now. The clock stays where it is.
 
-    It is for callbacks that wait for an attempt; `resend` sends one that was delivered or given up.
+    ID is its id, its network transaction id or its transaction_id. It is for callbacks that wait
+    for an attempt; `resend` sends one that was delivered or given up.
     """
     if every is (callback_id is not None):
         raise click.UsageError("give the ID of a callback, or --all for all that are retrying")
@@ -169,7 +180,8 @@ def resend(
 ) -> None:
     """Send a callback once more, now. With --failed all that were given up.
 
-    The filters choose among those that failed.
+    ID is its id, its network transaction id or its transaction_id. The filters choose among those
+    that failed.
     """
     chosen = [*given(filters), *where]
     if failed is (callback_id is not None):

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import CALLBACKS, Records
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 
@@ -26,16 +27,22 @@ class Retried(NamedTuple):
 class CallbackRetries:
     """Retries one callback, or all that were tried and not acknowledged."""
 
-    def __init__(self, store: Store, clock: Clock, records: Records) -> None:
+    def __init__(self, store: Store, clock: Clock, records: Records, ids: RecordIds) -> None:
         self._store = store
         self._clock = clock
         self._records = records
+        self._ids = ids
 
-    async def retry(self, callback_id: str) -> Retried | None:
-        """Make the next attempt at one callback now; None where there is no such callback.
+    async def retry(self, any_id: str, service_id: int | None = None) -> Retried | None:
+        """Make the next attempt at the callback that an id names now; None where none has it.
 
-        One that is being attempted at this moment stays as it is.
+        One that is being attempted at this moment stays as it is. service_id: of this service
+        only. Raises `AmbiguousId` where the id names several.
         """
+        found = await self._ids.callback(any_id, service_id)
+        if found is None:
+            return None
+        callback_id = str(found["id"])
 
         async def work(unit: Unit) -> Retried | None:
             callback = await unit.callback(None, callback_id)

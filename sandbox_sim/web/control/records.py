@@ -6,7 +6,7 @@ Every kind of record has the same routes: its list, one of it, and `find`, `coun
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from aiohttp import web
 from pydantic import Field
@@ -16,6 +16,7 @@ from sandbox_sim.domain.control.field_values import ImpossibleValue
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.control.manual_actions import ManualActions
+from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -100,8 +101,11 @@ class ResendBody(Input):
 class RecordRoutes:
     """What the gateway has done, for whoever holds the control token."""
 
-    def __init__(self, records: Records, manual_actions: ManualActions, guard: Guard) -> None:
+    def __init__(
+        self, records: Records, ids: RecordIds, manual_actions: ManualActions, guard: Guard
+    ) -> None:
         self._records = records
+        self._ids = ids
         self._manual_actions = manual_actions
         self._guard = guard
 
@@ -111,9 +115,11 @@ class RecordRoutes:
             ("POST", "/_sandbox/reset", self.reset),
             ("GET", "/_sandbox/requests/{name}", partial(self.one, "requests")),
             ("DELETE", "/_sandbox/requests", self.clear_requests),
-            ("GET", "/_sandbox/transactions/{service_id}/{transaction_id}", self.transaction),
-            ("POST", "/_sandbox/transactions/{service_id}/{transaction_id}/settle", self.settle),
-            ("GET", "/_sandbox/callbacks/{name}", partial(self.one, "callbacks")),
+            ("GET", "/_sandbox/transactions/{name}", self.transaction),
+            ("GET", "/_sandbox/transactions/{service_id}/{name}", self.transaction),
+            ("POST", "/_sandbox/transactions/{name}/settle", self.settle),
+            ("POST", "/_sandbox/transactions/{service_id}/{name}/settle", self.settle),
+            ("GET", "/_sandbox/callbacks/{name}", self.callback),
             ("POST", "/_sandbox/callbacks/{name}/resend", self.resend),
             ("GET", "/_sandbox/sms/{name}", partial(self.one, "sms")),
         ]
@@ -177,22 +183,29 @@ class RecordRoutes:
         found = await self._records.find(kind, {kind.name: name}, limit=1)
         return web.json_response(found.records[0]) if found.records else _no_such(plural, name)
 
+    async def callback(self, request: web.Request) -> web.Response:
+        """The callback that any of its ids names."""
+        name = request.match_info["name"]
+        found = await self._ids.callback(name)
+        return _no_such("callbacks", name) if found is None else web.json_response(found)
+
     async def transaction(self, request: web.Request) -> web.Response:
-        """The newest transaction of this id with its timeline, while its status can be asked."""
-        service_id, transaction_id = _transaction_of(request)
-        match = {"service_id": service_id, "transaction_id": transaction_id}
-        found = await self._records.find(TRANSACTIONS, match, limit=1)
-        if not found.records:
-            return _no_such("transactions", transaction_id)
-        return web.json_response(found.records[0])
+        """The transaction that any of its ids names, of any service or the one in the path."""
+        name = request.match_info["name"]
+        found = await self._ids.transaction(name, _service_in_path(request))
+        return _no_such("transactions", name) if found is None else web.json_response(found)
 
     async def settle(self, request: web.Request) -> web.Response:
         """Decide a pending transaction now; HTTP 409 for one that is decided."""
-        service_id, transaction_id = _transaction_of(request)
+        name, service_id = request.match_info["name"], _service_in_path(request)
         to = Status((await body_of(request, SettleBody)).status)
-        settled = await self._manual_actions.settle(service_id, transaction_id, to)
+        found: Any = await self._ids.transaction(name, service_id)
+        if found is None:
+            return _no_such("transactions", name)
+        ids = found["service_id"], found["network_transaction_id"]
+        settled = await self._manual_actions.settle(*ids, to)
         if settled is None:
-            return _no_such("transactions", transaction_id)
+            return _no_such("transactions", name)
         if not settled.was_pending:
             text = f"the transaction has status {settled.transaction.status} and keeps it"
             return error(409, "already_decided", text)
@@ -202,8 +215,9 @@ class RecordRoutes:
         """Send a callback once more, now; its attempts tell what comes of it."""
         name = request.match_info["name"]
         url = (await body_of(request, ResendBody, optional=True)).url
-        callback = await self._manual_actions.resend(name, url)
-        if callback is None:
+        found = await self._ids.callback(name)
+        callback = found and await self._manual_actions.resend(str(found["id"]), url)
+        if not callback:
             return _no_such("callbacks", name)
         return web.json_response(callbacks.shown(callback), status=202)
 
@@ -252,11 +266,14 @@ def _value(name: str, text: str) -> object:
     return int(text)
 
 
-def _transaction_of(request: web.Request) -> tuple[int, str]:
-    text = request.match_info["service_id"]
+def _service_in_path(request: web.Request) -> int | None:
+    """The service that a path names, or None where it names none."""
+    text = request.match_info.get("service_id")
+    if text is None:
+        return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
         raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
-    return int(text), request.match_info["transaction_id"]
+    return int(text)
 
 
 def _no_such(plural: str, name: str) -> web.Response:
