@@ -17,6 +17,7 @@ from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.rate_limit import RateLimit
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.control.callback_retries import CallbackRetries
@@ -119,6 +120,7 @@ class Parts:
             self.journal,
             Faults(self.store, self.rules, self.ids),
             self.fault_injection,
+            activity=self.activity,
             our_address=self.our_address,
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
@@ -149,12 +151,13 @@ class Parts:
             await self.rules.load()
             await self.held.load()
             async with self.http_sender:
-                loops = (self.jobs, self.journal, self.id_allocation)
+                loops = (self.jobs, self.journal, self.id_allocation, self.activity)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
                 yield
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
+            self.activity.summarise()
             await self.journal.save()
         finally:
             await self.store.close()
@@ -232,7 +235,13 @@ class Parts:
             self.settings.routes(),
             self.held,
             self.connections.callbacks,
+            activity=self.activity,
         )
+
+    @cached_property
+    def activity(self) -> ActivityLog:
+        """Which events get a log line."""
+        return ActivityLog(self.clock, quiet=self.settings.quiet)
 
     @cached_property
     def settlement(self) -> Settlement:

@@ -96,6 +96,13 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
     help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
 )
 @click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    flag_value="true",
+    default=None,
+    help="No log lines about requests and callbacks that went well.",
+)
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
 @set_option

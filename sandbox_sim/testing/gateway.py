@@ -35,7 +35,7 @@ class SandboxGateway:
 
     def __init__(self, **settings: Any) -> None:
         """Nothing runs before the `with`."""
-        chosen = {"store": "memory:", "port": 0, **settings}
+        chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
         self._settings = config.given(chosen, "a keyword")
         credentials = self._settings.credentials[0]
         self._service_ids = _service_ids(credentials.service_ids)

@@ -21,6 +21,7 @@ from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, F
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.callbacks.delivery_queue import (
     IN_ALL,
@@ -120,6 +121,8 @@ class CallbackDispatcher:
         routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
         held: CallbackReordering | None = None,
         limit: int = IN_ALL,
+        *,
+        activity: ActivityLog | None = None,
     ) -> None:
         self.gate = gate or AnswerGate()
         self._routes = routes
@@ -129,6 +132,7 @@ class CallbackDispatcher:
         self._sender = sender
         self._schedule = schedule
         self._limit = limit
+        self._activity = activity or ActivityLog(clock)
         self._queue = DeliveryQueue()
         # Every sender, and the callback that it has taken; None before its first one.
         self._senders: dict[asyncio.Task[None], Callback | None] = {}
@@ -332,12 +336,18 @@ class CallbackDispatcher:
                 await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
-        """Tell of what went wrong, and of a receiver that is back; the rest at debug."""
+        """Log one line about an attempt; about an acknowledgement as far as there may be one."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
         if callback.state is Delivery.DELIVERED:
-            level = logging.DEBUG if attempt.number == 1 else logging.INFO
+            level = self._activity.level_of_success if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
+            return
+        if (
+            callback.state is Delivery.DELIVERED
+            and not log.isEnabledFor(logging.DEBUG)
+            and not self._activity.allows_acknowledgement()
+        ):
             return
         following = ""
         if attempt.next_attempt_at is not None:
@@ -347,7 +357,7 @@ class CallbackDispatcher:
         transaction_id = redact_text(callback.transaction_id)
         log.log(
             level,
-            "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
+            "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s [%s]",
             transaction_id,
             callback.service_id,
             _way(callback),
@@ -356,6 +366,7 @@ class CallbackDispatcher:
             attempt.verdict,
             attempt.duration_ms,
             following,
+            callback.id,
             extra={
                 "facts": {
                     "callback_id": callback.id,
