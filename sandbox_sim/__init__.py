@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """`SandboxGateway`, imported when it is asked for: it needs all the rest."""
+        """Import `SandboxGateway` on first use, because it needs the whole package."""
         if name == "SandboxGateway":
             return import_module("sandbox_sim.testing").SandboxGateway
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

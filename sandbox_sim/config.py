@@ -1,7 +1,8 @@
-"""The settings: one list of them, from flags, environment and file, with where each came from.
+"""The settings, read from flags, environment and file; each remembers where it came from.
 
 A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the environment and
-`--set some_name=value` on the command line; flag > environment > file > default.
+`--set some_name=value` on the command line. A flag overrides the environment, the environment the
+file, and the file the default.
 """
 
 import os
@@ -40,17 +41,17 @@ from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import Profile
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
-from sandbox_sim.domain.hosts import Host, is_loopback, pattern_of
+from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
 from sandbox_sim.domain.payments.cards import TEST_CARDS, Brand
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
-# No delay is longer: a pending transaction is kept that long, and no timer overflows.
+# The longest delay: a pending transaction is stored that long, and no timer overflows.
 A_DAY_S: Final = 86_400
 A_DAY_MS: Final = A_DAY_S * 1000
 
 
 class ConfigError(Exception):
-    """A setting is wrong; the text names it, where it came from, and what it takes."""
+    """A setting is wrong; the text names it, where it came from, and what it accepts."""
 
 
 class Credentials(BaseModel):
@@ -65,7 +66,7 @@ class Credentials(BaseModel):
     callback_profile: Profile | None = None
 
     def client(self) -> Client:
-        """The client that signs in with them."""
+        """The client that uses these credentials."""
         return Client(
             self.client_key,
             self.secret_key.get_secret_value(),
@@ -104,6 +105,11 @@ class Settings(BaseModel):
     )
     durability: Literal["process", "power"] = Field(
         "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
+    )
+    fast_path: bool = Field(
+        True,
+        description="Serve plain requests without aiohttp's protocol, which is faster; answers "
+        "stay the same.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info",
@@ -237,7 +243,7 @@ class Settings(BaseModel):
 
     @property
     def sqlite_path(self) -> Path:
-        """The file of a SQLite store; without a path, one in the user's state directory."""
+        """The file of a SQLite store; by default one in the user's state directory."""
         path = self.store.removeprefix("sqlite:")
         if path:
             return Path(path).expanduser()
@@ -247,30 +253,30 @@ class Settings(BaseModel):
 
     @property
     def shown_store(self) -> str:
-        """Where the state lives, for people."""
+        """The place of the state, in words."""
         if self.store == "memory:":
             return "in memory, gone when the server stops"
         return masked(self.store) if is_postgres(self.store) else str(self.sqlite_path)
 
     @property
     def token(self) -> str | None:
-        """The setting `control_token`, unmasked; an empty one, as `${TOKEN}` may come, is none."""
+        """The setting `control_token`, unmasked; None where it is empty, as `${TOKEN}` may be."""
         return self.control_token.get_secret_value() or None if self.control_token else None
 
     def listed_hosts(self) -> list[Host]:
         """The hosts of `allowed_hosts` and of `public_url`."""
         public = [host_in(self.public_url)] if self.public_url else []
-        return [*map(pattern_of, self.allowed_hosts), *public]
+        return [*map(parse_host_pattern, self.allowed_hosts), *public]
 
     def receivers(self) -> CallbackHosts:
-        """Where callbacks may go."""
+        """The hosts that callbacks may go to."""
         lists = self.callback_hosts
-        return CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
+        return CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
 
     def routes(self) -> CallbackRoutes:
-        """Where callbacks really go, and what they carry."""
+        """The rewrites and additional headers of callbacks."""
         headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
-        return CallbackRoutes.of(self.callback_rewrites, headers)
+        return CallbackRoutes.parse(self.callback_rewrites, headers)
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
@@ -279,14 +285,17 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings, and for each that is no default the place that it came from."""
+    """The settings, and the origin of each one that is not a default."""
 
     settings: Settings
     origins: Mapping[str, str]
 
 
 def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
-    """Read file, environment and flags; `ConfigError` says what is wrong, all of it at once."""
+    """Read file, environment and flags.
+
+    Raises `ConfigError` with one line for each wrong setting.
+    """
     flags = flags or {}
     _refuse_unknown(flags, "--set")
     layers = {}
@@ -299,10 +308,10 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
     return Loaded(_settings(values, origins), origins)
 
 
-def given(values: Mapping[str, Any], place: str) -> Settings:
-    """The settings that these values make, with no regard to file and environment.
+def settings_from(values: Mapping[str, Any], place: str) -> Settings:
+    """The settings with these values; file and environment are not read.
 
-    place: where they were given, for the sentences of `ConfigError`.
+    place: where the values were given, for the lines of `ConfigError`, which it may raise.
     """
     _refuse_unknown(values, place)
     return _settings(values, dict.fromkeys(values, place))
@@ -316,7 +325,7 @@ def _settings(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings
 
 
 def _file_values(file: Path) -> Mapping[str, Any]:
-    import tomllib  # noqa: PLC0415 -- without a file, serve starts without it
+    import tomllib  # noqa: PLC0415 -- needed only with a file
 
     try:
         values = tomllib.loads(file.read_text("utf-8-sig"))
@@ -334,10 +343,11 @@ def _environment() -> Mapping[str, str]:
 
 
 def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
-    """Values that came as text, read as pydantic-settings reads them: JSON for lists and tables."""
+    """Parse values that came as text like pydantic-settings does: JSON for lists and tables."""
     if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
         return texts
-    # Imported only now: it would take longer than all else that a start without lists loads.
+    # Imported only here, because it takes longer than everything else that a start without lists
+    # loads.
     from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
 
     source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
@@ -373,10 +383,10 @@ _SHOULD: Final = re.compile(r"^\w+ should")
 
 
 def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
-    """One line for each problem: the setting, where it came from, what is wrong."""
+    """One line for each problem: the setting, its origin, and what is wrong."""
     for detail in error.errors(include_url=False, include_input=False):
-        said = _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
-        problem = _WORDS.get(detail["type"], said)
+        message = _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
+        problem = _WORDS.get(detail["type"], message)
         if not detail["loc"]:
             yield problem
             continue

@@ -1,4 +1,4 @@
-"""The shapes of values that settings take, each with a sentence for one that is wrong."""
+"""The types of settings that need their own validation; each error says what the value must be."""
 
 import re
 from pathlib import Path
@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, SecretStr
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
-from sandbox_sim.domain.callbacks.allowed_hosts import entry_of
+from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
-from sandbox_sim.domain.callbacks.rewrites import beginning_of, rewrites_of
-from sandbox_sim.domain.hosts import Host, pattern_of
+from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
+from sandbox_sim.domain.hosts import Host, parse_host_pattern
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELD_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
-# What a callback says of itself, and what HTTP itself lives by.
+# Headers that every callback sets itself, and those that HTTP needs.
 _OWN_HEADERS: Final = frozenset(
     {
         *("content-type", "content-length", "content-encoding", "host", SIGNATURE_HEADER.lower()),
@@ -62,28 +62,28 @@ def _public_url(value: str | None) -> str | None:
 
 
 def host_in(url: str) -> Host:
-    """The host of an address of ours as browsers write it, or `ValueError`."""
-    return pattern_of((urlsplit(url).hostname or "").encode("idna").decode())
+    """The host of one of our own URLs, as browsers write it; raises `ValueError`."""
+    return parse_host_pattern((urlsplit(url).hostname or "").encode("idna").decode())
 
 
 def _allowed_host(value: str) -> str:
-    pattern_of(value)
+    parse_host_pattern(value)
     return value
 
 
 def _callback_host(value: str) -> str:
-    entry_of(value)
+    parse_entry(value)
     return value
 
 
-def _beginning(value: str) -> str:
-    beginning_of(value)
+def _url_prefix(value: str) -> str:
+    parse_url_prefix(value)
     check_address(value)
     return value
 
 
 def _rewrites(value: dict[str, str]) -> dict[str, str]:
-    rewrites_of(value)
+    parse_rewrites(value)
     return value
 
 
@@ -108,9 +108,9 @@ def _client_key(value: str) -> str:
 
 
 def _headers(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
-    written: dict[str, str] = {}
+    seen: dict[str, str] = {}
     for name in value:
-        other = written.setdefault(name.lower(), name)
+        other = seen.setdefault(name.lower(), name)
         if other != name:
             raise ValueError(f"{other} and {name} are the same header; keep one of them")
     return value
@@ -141,8 +141,8 @@ LocalNumber = Annotated[str, AfterValidator(_local_number)]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
 AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
-Beginning = Annotated[str, AfterValidator(_beginning)]
-Rewrites = Annotated[dict[Beginning, Beginning], AfterValidator(_rewrites)]
+UrlPrefix = Annotated[str, AfterValidator(_url_prefix)]
+Rewrites = Annotated[dict[UrlPrefix, UrlPrefix], AfterValidator(_rewrites)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]

@@ -1,13 +1,13 @@
-"""The one reader of the addresses that the gateway calls or sends a browser to. Source: D37.
+"""The parser of the URLs that the gateway calls or sends a browser to. Source: D37.
 
-A request is refused at the door where `check` refuses its `callback_url` or `landing_page`, and
-the sender calls the URL that `read` returns. Both read by the same rules, and by yarl, which is
-also what aiohttp reads by, so that what was accepted can be called.
+A request is refused where `check` refuses its `callback_url` or `landing_page`, and the sender
+calls the URL that `parse` returns. Both use the same rules and yarl, which aiohttp uses too, so
+every accepted URL can be called.
 
-Stricter than yarl, because such an address cannot be called, or because readers disagree on it:
-hosts that no lookup takes (empty or long labels, characters other than letters, digits, `-` and
-`_`), numbers in place of an IPv4 address (`127.1`), brackets around anything but an IPv6 address
-without a zone, port 0, a second `@`, white space and control characters.
+It is stricter than yarl, because it refuses URLs that cannot be called and those that parsers read
+differently: hosts that no lookup accepts (empty or long labels, characters other than letters,
+digits, `-` and `_`), numbers in place of an IPv4 address (`127.1`), brackets around anything but an
+IPv6 address without a zone, port 0, a second `@`, white space and control characters.
 """
 
 import re
@@ -20,7 +20,7 @@ from sandbox_sim.domain.text_cache import cached_by_text
 
 MAX_CHARACTERS: Final = 2048
 TOO_LONG: Final = f"must have at most {MAX_CHARACTERS:,} characters"
-# What `check` takes, in words.
+# The URLs that `check` accepts, in words.
 EXPECTED: Final = (
     "an http:// or https:// address that can be called, such as https://shop.example/callback, "
     f"of at most {MAX_CHARACTERS:,} characters"
@@ -29,8 +29,8 @@ EXPECTED: Final = (
 _PATH: Final = r"[0-9A-Za-z_.~:/@!$&'()*+,;=%-]*"
 _QUERY: Final = r"[0-9A-Za-z_.~:/?@!$&'()*+,;=%-]*"
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-# Most addresses: what fits can be called, and no parser needs to look at it. A name is no number
-# where its last part begins with a letter. Python and Rust read this pattern alike.
+# Most URLs match this pattern, which needs no parser. A host whose last part begins with a letter
+# is a name and no number. Python and Rust match this pattern alike.
 PLAIN: Final = (
     rf"^https?://(?:(?:[a-z0-9_-]{{1,60}}\.){{0,3}}[a-z][a-z0-9_-]{{0,59}}|(?:{_OCTET}\.){{3}}{_OCTET})"
     rf"(?::(?:[1-5][0-9]{{4}}|[1-9][0-9]{{0,3}}))?(?:/{_PATH})?(?:\?{_QUERY})?$"
@@ -41,37 +41,37 @@ _SHAPE: Final = re.compile(
     r"(?::(?P<port>[0-9]*))?(?:[/?#].*)?",
     re.IGNORECASE | re.ASCII,
 )
-# Surrogates stand alone here, and no encoding takes them.
-_UNWRITABLE: Final = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]|\s")
+# A surrogate in a Python string is unpaired, and no encoding accepts it.
+_FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]|\s")
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
-_LONGEST_NAME: Final = 253
-# An address whose path and query need no escapes but those that they have.
+_MAX_NAME: Final = 253
+# A URL whose path and query need no further escapes.
 _ESCAPED: Final = re.compile(
     rf"[^/?#]*//[^/?#]*(?P<path>{_PATH})(?:\?(?P<query>{_QUERY}))?(?:#.*)?"
 )
 
 
 class BadAddress(ValueError):
-    """An address that cannot be called; the text goes on after the name of the field."""
+    """A URL that cannot be called; the text follows the name of the field."""
 
 
 def check(address: str) -> None:
-    """Raise `BadAddress` for an address that cannot be called, or that is too long."""
+    """Raise `BadAddress` for a URL that cannot be called, or that is too long."""
     if len(address) > MAX_CHARACTERS:
         raise BadAddress(TOO_LONG)
-    read(address)
+    parse(address)
 
 
 @cached_by_text(maxsize=256)
-def read(address: str) -> URL:
-    """What is called; path and query to the letter, for a receiver may have them signed.
+def parse(address: str) -> URL:
+    """The URL to call, with path and query exactly as written, because a receiver may verify them.
 
-    Any length is taken: a configured rewrite may make an address longer than one may come in.
+    Any length is accepted: a rewrite may make a URL longer than a client may send.
 
     Raises:
         BadAddress: it cannot be called.
     """
-    if _UNWRITABLE.search(address):
+    if _FORBIDDEN.search(address):
         raise BadAddress("must not have spaces, line breaks or control characters in it")
     shape = _SHAPE.fullmatch(address)
     if shape is None:
@@ -84,7 +84,7 @@ def read(address: str) -> URL:
         raise BadAddress(f"must be {EXPECTED}") from None
     _check_host(url.raw_host or "", bracketed=shape["bracketed"] is not None)
     _check_credentials(url)
-    return _to_the_letter(url, address)
+    return _with_exact_path(url, address)
 
 
 def _check_host(host: str, *, bracketed: bool) -> None:
@@ -95,10 +95,10 @@ def _check_host(host: str, *, bracketed: bool) -> None:
     elif host.replace(".", "").isdigit():
         if not _is(IPv4Address, host):
             raise BadAddress("must have a host name or an IPv4 address of four numbers")
-    elif not _NAME.fullmatch(host) or len(host.removesuffix(".")) > _LONGEST_NAME:
+    elif not _NAME.fullmatch(host) or len(host.removesuffix(".")) > _MAX_NAME:
         raise BadAddress(
             "must have a host name of letters, digits, - and _, at most 63 in each part and "
-            f"{_LONGEST_NAME} in all"
+            f"{_MAX_NAME} in all"
         )
 
 
@@ -111,7 +111,7 @@ def _is(kind: type[IPv4Address] | type[IPv6Address], host: str) -> bool:
 
 
 def _check_credentials(url: URL) -> None:
-    """Refuse what the header `Authorization` cannot carry as aiohttp writes it."""
+    """Refuse characters that aiohttp cannot write into the header `Authorization`."""
     user, password = url.user or "", url.password or ""
     if ":" in user:
         raise BadAddress("must not have a colon in the user name")
@@ -121,8 +121,8 @@ def _check_credentials(url: URL) -> None:
         raise BadAddress("must have a user name and a password of Latin-1 characters") from None
 
 
-def _to_the_letter(url: URL, address: str) -> URL:
-    """The URL with path and query as they were written, where nothing in them needs an escape."""
+def _with_exact_path(url: URL, address: str) -> URL:
+    """The URL with path and query as written, where they need no escapes."""
     target = _ESCAPED.fullmatch(address)
     if target is None:
         return url

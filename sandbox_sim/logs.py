@@ -1,4 +1,4 @@
-"""How the log is written: text for people or JSON lines for machines, on stderr."""
+"""The format of the log on stderr: text for people, or JSON lines for machines."""
 
 import json
 import logging
@@ -14,12 +14,12 @@ _CONTROL_CHARACTERS = {
 
 class _Formatter(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802 -- logging's name
-        """The traceback; what an exception quotes was not redacted before (D38)."""
+        """The traceback, redacted, because exceptions may quote secrets (D38)."""
         return redact_text(super().formatException(ei))
 
 
 class TextFormatter(_Formatter):
-    """One line a record, whatever was sent in; only a traceback of ours takes more."""
+    """One line for each record; only a traceback takes more."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
@@ -31,7 +31,7 @@ class TextFormatter(_Formatter):
 
 
 class JsonFormatter(_Formatter):
-    """One JSON object a record; the facts of a request or an attempt are fields of their own."""
+    """One JSON object for each record; the facts of a request or an attempt are its fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -53,5 +53,5 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("sandbox_sim").setLevel(level.upper())
-    # No line shows them, and to find them takes as long as to write the line.
+    # No line shows these values, and collecting them takes as long as writing the line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

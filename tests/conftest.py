@@ -1,6 +1,7 @@
 """A gateway on a virtual clock, reached over a real socket, for every test that wants one."""
 
 import base64
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -185,6 +186,14 @@ class Sandbox:
         (message,) = await self.inbox(name)
         body: dict[str, Any] = message["json"]
         return body
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fast_path() -> None:
+    """`SANDBOX_SIM_FAST_PATH=false` is the default of every gateway, as in the second run of CI."""
+    if os.environ.get("SANDBOX_SIM_FAST_PATH") == "false":
+        Settings.model_fields["fast_path"].default = False
+        Settings.model_rebuild(force=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
-OK = Answer(200, "ok", 7)
-BROKEN = Answer(500, "out of order", 7)
-SILENT = Answer(None, "", 7, "no answer within 30 s")
-NO_DESCRIPTORS = Answer(None, "", 0, "Too many open files", FailureKind.RESOURCES)
+OK = ReceiverResponse(200, "ok", 7)
+BROKEN = ReceiverResponse(500, "out of order", 7)
+SILENT = ReceiverResponse(None, "", 7, "no answer within 30 s")
+NO_DESCRIPTORS = ReceiverResponse(None, "", 0, "Too many open files", FailureKind.RESOURCES)
 
 
 class Post(NamedTuple):
@@ -30,7 +30,7 @@ class Post(NamedTuple):
 class FakeSender:
     """Gives the answers in turn and `OK` after them; receivers can be made to hang or refuse."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: ReceiverResponse) -> None:
         self.posts: list[Post] = []
         self.at_work: Counter[str] = Counter()
         self.most_at_work: Counter[str] = Counter()
@@ -64,7 +64,7 @@ class FakeSender:
         body: bytes,
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> ReceiverResponse:
         self.posts.append(Post(url, dict(headers), body, timeout))
         self.at_work[url] += 1
         self.most_at_work[url] = max(self.most_at_work[url], self.at_work[url])

@@ -103,6 +103,7 @@ class TestLayers:
             ("port", "0", 0),
             ("host", "localhost", "localhost"),
             ("match_network", "true", True),
+            ("fast_path", "false", False),
             ("rate_limit_per_minute", "100", 100.0),
             ("allowed_prefixes", '["0244"]', ["0244"]),
             ("callback_profiles", '{"*/hook": "flat"}', {"*/hook": Profile.FLAT}),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
-from sandbox_sim.http_addresses import MAX_CHARACTERS, PLAIN, BadAddress, check, read
+from sandbox_sim.http_addresses import MAX_CHARACTERS, PLAIN, BadAddress, check, parse
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
 
 pytestmark = pytest.mark.decision("D37")
@@ -44,7 +44,7 @@ def test_the_sentence_says_which_part_is_wrong(address: str, says: str) -> None:
 @given(st.from_regex(PLAIN, fullmatch=True))
 def test_what_the_fast_pattern_takes_can_be_called(address: str) -> None:
     """It decides alone about most requests, so it may not take more than the parser."""
-    assert read(address).raw_host
+    assert parse(address).raw_host
 
 
 @given(ODD_ADDRESSES)
@@ -53,7 +53,7 @@ def test_whatever_comes_is_read_or_refused(address: str) -> None:
         check(address)
     except BadAddress:
         return
-    url = read(address)
+    url = parse(address)
     assert url.raw_host
     assert 0 < (url.port or 0) <= 65535
     assert receiver_of(address).startswith((f"{url.scheme}://", f"{url.scheme}:"))
@@ -62,12 +62,12 @@ def test_whatever_comes_is_read_or_refused(address: str) -> None:
 @given(ODD_ADDRESSES, st.sampled_from(["http://localhost:5000", "https://[::1]/api"]))
 def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str) -> None:
     try:
-        url = read(address)
+        url = parse(address)
     except BadAddress:
         return
-    routes = CallbackRoutes.of({f"{url.scheme}://{url.host_port_subcomponent}": to}, {})
+    routes = CallbackRoutes.parse({f"{url.scheme}://{url.host_port_subcomponent}": to}, {})
 
-    assert read(routes.target(address)).raw_host
+    assert parse(routes.target(address)).raw_host
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str)
 def test_path_and_query_go_out_to_the_letter_where_they_need_no_escape(
     address: str, target: str
 ) -> None:
-    assert read(address).raw_path_qs.removesuffix("b" if "é" in address else "") == target
+    assert parse(address).raw_path_qs.removesuffix("b" if "é" in address else "") == target
 
 
 def test_the_sender_takes_an_address_that_a_rewrite_made_longer() -> None:
-    assert read("http://shop.example/" + "x" * 3 * MAX_CHARACTERS).raw_host == "shop.example"
+    assert parse("http://shop.example/" + "x" * 3 * MAX_CHARACTERS).raw_host == "shop.example"

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
-from sandbox_sim.domain.callbacks.receiver_checks import FIRST, FOLLOWING
+from sandbox_sim.domain.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
 from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
 from sandbox_sim.web.control.overrides import BehaviourBody
 from tests.conftest import Sandbox, StartSandbox, basic
@@ -229,7 +229,7 @@ def test_the_example_of_a_test_suite_passes(pytester: pytest.Pytester) -> None:
 def test_the_checks_are_those_of_the_table() -> None:
     rows = [(code(name), sends) for name, sends, _ in table("Is my receiver right?")]
 
-    assert rows == [(check.name, check.sends) for check in (FIRST, *FOLLOWING)]
+    assert rows == [(check.name, check.sends) for check in (FIRST_CHECK, *FURTHER_CHECKS)]
 
 
 @pytest.mark.parametrize("row", table("Payments"), ids=lambda row: f"{row[0]} {row[1]}")

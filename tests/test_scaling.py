@@ -86,7 +86,7 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
         original = getattr(Connection, method)
 
         async def call(self: object, query: str, *values: Any, **options: Any) -> Any:
-            if self is not store._line._connection:
+            if self is not store._channel._connection:
                 asked.append(query.split(maxsplit=1)[0])
             return await original(self, query, *values, **options)
 
@@ -94,7 +94,7 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
 
     await store.open()
     try:
-        await eventually(lambda: store._tidying is not None and store._tidying.done())
+        await eventually(lambda: store._cleanup is not None and store._cleanup.done())
         for method in ("execute", "executemany", "fetch"):
             noted(method)
         reply = await payments.submit(transaction().payment, CLIENT, lambda: "http://127.0.0.1")

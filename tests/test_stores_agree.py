@@ -89,7 +89,7 @@ class KnownIds(RandomIds):
     """Tokens, too, come out the same every time."""
 
     def token(self) -> str:
-        return self.message_id()
+        return self.record_id()
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The outside world behind the ports."""
+"""Implementations of the ports: clock, ids, stores, callback sender, made-up people."""

@@ -1,8 +1,7 @@
-"""Posts callbacks over one shared aiohttp session. Source: delivery.2, D29, D30.
+"""Sends callbacks over shared aiohttp sessions. Source: delivery.2, D29, D30.
 
-Where they may go is asked where a socket is made, about the very address that it will connect to,
-however that was found: no other lookup of the name lies in between, and no way to write an address
-leads past it.
+The setting `callback_hosts` is checked when a socket is created, for the exact address that it will
+connect to. So no DNS lookup happens after the check, and no way to write an address avoids it.
 """
 
 import errno
@@ -20,24 +19,24 @@ from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, Answer, FailureKind
+from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.http_addresses import read
+from sandbox_sim.http_addresses import parse
 
-# Shorter than receivers keep idle connections, so that none is reused as it is being closed.
+# Shorter than receivers keep idle connections, so that none is reused while it is being closed.
 _KEEPALIVE_S = 1.0
-# So many idle connections are kept for the next callbacks; the others are closed after the answer.
+# This many idle connections are kept for the next callbacks; others are closed after the response.
 KEPT_IDLE: Final = 32
-# Real time for the rest of an answer once its status is there: the status decides.
-_BODY_S: Final = 2.0
-# A call that fails by one of these never left this machine.
-_SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+# Seconds of real time for the body; the status alone decides.
+_BODY_TIMEOUT_S: Final = 2.0
+# With these errors no call left this machine.
+_SHORTAGE_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ADDRESS = "callback_url is no address that can be called"
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
 
 class _OpenSockets:
-    """Counts the sockets that are open."""
+    """Counts the open sockets."""
 
     count = 0
 
@@ -59,67 +58,68 @@ class _Socket(socket.socket):
 
 
 class _DestinationCheck:
-    """From a callback to its receiver: asks the rule, and keeps what it said."""
+    """Checks the addresses of one attempt, and remembers the result."""
 
     def __init__(self, hosts: CallbackHosts, host: str, sockets: _OpenSockets) -> None:
         self.sockets = sockets
         self._hosts = hosts
         self._host = host
         self._refused: dict[str, None] = {}
-        self._goes_out = False
+        self._any_allowed = False
 
-    def admits_host(self) -> bool:
-        """Whether it is worth looking the host up."""
-        return self._noted(self._host, admitted=self._hosts.admits_host(self._host))
+    def allows_host(self) -> bool:
+        """Whether to look the host up at all."""
+        return self._record(self._host, admitted=self._hosts.allows_host(self._host))
 
-    def admits(self, address: str) -> bool:
-        """Whether a connection may go to this address."""
-        admitted = self._noted(address, admitted=self._hosts.admits(self._host, address))
-        self._goes_out = self._goes_out or admitted
+    def allows_address(self, address: str) -> bool:
+        """Whether a connection to this address is allowed."""
+        admitted = self._record(address, admitted=self._hosts.allows_address(self._host, address))
+        self._any_allowed = self._any_allowed or admitted
         return admitted
 
-    def _noted(self, target: str, *, admitted: bool) -> bool:
+    def _record(self, target: str, *, admitted: bool) -> bool:
         if not admitted:
             self._refused[target] = None
         return admitted
 
     @property
     def refusal(self) -> str | None:
-        """Why nothing was sent, in words; None where the rule did not keep it from going out."""
-        if self._goes_out or not self._refused:
+        """Why nothing was sent, in words; None where an address was allowed."""
+        if self._any_allowed or not self._refused:
             return None
         refused = ", ".join(self._refused)
         target = self._host if refused == self._host else f"{self._host} ({refused})"
         return f"the setting callback_hosts does not let callbacks go to {target}"
 
 
-# The way of the callback that this task sends. aiohttp makes its sockets in that task, or in tasks
-# that it starts from there.
-_DESTINATION_CHECK: ContextVar[_DestinationCheck] = ContextVar("_WAY")
+# The check of the attempt in this task. aiohttp creates its sockets in that task, or in tasks that
+# it starts from there.
+_DESTINATION_CHECK: ContextVar[_DestinationCheck] = ContextVar("_DESTINATION_CHECK")
 
 
 @dataclass(slots=True)
-class _Received:
-    """What is known of an attempt at its end, however it ended."""
+class _AttemptData:
+    """The data of an attempt so far, also where it fails."""
 
-    way: _DestinationCheck | None = None
+    check: _DestinationCheck | None = None
     status: int | None = None
     body: bytearray = field(default_factory=bytearray)
 
 
-def _socket(where: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
-    """A socket for an address as `getaddrinfo` describes it; `OSError` if none may go there."""
-    family, kind, protocol, _, target = where
-    way = _DESTINATION_CHECK.get()
-    if not way.admits(target[0]):
+def _socket(address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
+    """A socket for an address from `getaddrinfo`; raises `OSError` where it is not allowed."""
+    family, kind, protocol, _, target = address_info
+    check = _DESTINATION_CHECK.get()
+    if not check.allows_address(target[0]):
         raise OSError(f"{target[0]} is refused by the setting callback_hosts")
-    return _Socket(family, kind, protocol, way.sockets)
+    return _Socket(family, kind, protocol, check.sockets)
 
 
 class HttpCallbackSender:
-    """An async context manager: the session lives inside it.
+    """An async context manager that owns the sessions.
 
-    hosts: where callbacks may go; resolver: who looks names up, by default the machine.
+    hosts: where callbacks may go.
+    resolver: looks names up; by default the machine's resolver.
     """
 
     def __init__(
@@ -132,14 +132,14 @@ class HttpCallbackSender:
         self._hosts = hosts
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
-        # For calls while enough connections are idle already: it closes each after the answer.
+        # For calls while enough connections are idle: it closes each after the response.
         self._closing_session: aiohttp.ClientSession | None = None
         self._sockets = _OpenSockets()
         self._calls = 0
 
     @property
     def connections(self) -> int:
-        """How many sockets are open, idle ones too."""
+        """How many sockets are open, including idle ones."""
         return self._sockets.count
 
     async def __aenter__(self) -> Self:
@@ -166,75 +166,78 @@ class HttpCallbackSender:
         body: bytes,
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
-    ) -> Answer:
-        """One POST: no redirects, a capped read, and never an exception.
+    ) -> ReceiverResponse:
+        """Send one POST; waits for the response, follows no redirect, and never raises.
 
-        on_status: called as soon as the HTTP status is there.
+        on_status: called as soon as the HTTP status has arrived.
         """
         many_idle = self._sockets.count - self._calls >= KEPT_IDLE
         session = self._closing_session if many_idle else self._session
         if session is None:
-            return Answer(None, "", 0, "the gateway is not running")
+            return ReceiverResponse(None, "", 0, "the gateway is not running")
         started = self._clock.monotonic()
-        received = _Received()
+        data = _AttemptData()
         failure_kind, problem = None, None
         self._calls += 1
         try:
-            address = read(url)
-            way = received.way = _DestinationCheck(
+            address = parse(url)
+            check = data.check = _DestinationCheck(
                 self._hosts, address.raw_host or "", self._sockets
             )
-            if way.admits_host():
-                _DESTINATION_CHECK.set(way)
+            if check.allows_host():
+                _DESTINATION_CHECK.set(check)
                 request = session.post(
                     address,
                     data=body,
                     headers=headers,
                     allow_redirects=False,
-                    timeout=_in_all(timeout),
+                    timeout=_client_timeout(timeout),
                 )
                 async with request as response:
-                    received.status = response.status
+                    data.status = response.status
                     on_status()
-                    async with self._clock.timeout(_BODY_S):
-                        await _read_first_bytes(response, received.body)
-        except Exception as error:  # an attempt that is not recorded would never be made again
-            failure_kind, problem = _in_words(error, timeout)
+                    if response.content.is_eof():  # the body nearly always comes with the status
+                        await _read_first_bytes(response, data.body)
+                    else:
+                        async with self._clock.timeout(_BODY_TIMEOUT_S):
+                            await _read_first_bytes(response, data.body)
+        except Exception as error:  # an attempt that is not recorded would never be retried
+            failure_kind, problem = _describe(error, timeout)
         finally:
             self._calls -= 1
-        refusal = received.way.refusal if received.way else None
+        refusal = data.check.refusal if data.check else None
         if refusal:
             failure_kind, problem = FailureKind.SETTING, refusal
         duration_ms = round((self._clock.monotonic() - started) * 1000)
-        text = received.body.decode("utf-8", "replace")
-        return Answer(received.status, text, duration_ms, problem, failure_kind)
+        text = data.body.decode("utf-8", "replace")
+        return ReceiverResponse(data.status, text, duration_ms, problem, failure_kind)
 
 
 @lru_cache(maxsize=16)
-def _in_all(timeout: timedelta) -> aiohttp.ClientTimeout:
+def _client_timeout(timeout: timedelta) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=timeout.total_seconds())
 
 
 async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -> None:
-    """Read the first 4 KiB of the body, as far as they come; what is after them is not read."""
+    """Read at most the first 4 KiB of the body into `kept`."""
     while len(kept) < KEPT_BODY_BYTES and not response.content.at_eof():
         kept += await response.content.read(KEPT_BODY_BYTES - len(kept))
 
 
-def _in_words(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
-    """What went wrong, for someone who looks for a callback that did not come."""
+def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
+    """The kind of failure, and the failure in words for a user who misses a callback."""
     match error:
         case TimeoutError():
             return FailureKind.TIMEOUT, f"no answer within {timeout.total_seconds():g} s"
         case aiohttp.ClientConnectorDNSError():
             return FailureKind.HOST, f"the host {error.host} is not known"
         case aiohttp.ClientConnectorCertificateError():
-            said = f"the TLS certificate of {error.host} was not accepted"
-            return FailureKind.CERTIFICATE, f"{said}: {error.certificate_error}"
+            problem = f"the TLS certificate of {error.host} was not accepted"
+            return FailureKind.CERTIFICATE, f"{problem}: {error.certificate_error}"
         case aiohttp.ClientConnectorSSLError():
-            said = f"no TLS connection to {error.host}:{error.port}"
-            return FailureKind.TLS, f"{said}: {error.strerror or error}"
-        case OSError() if error.errno in _SHORTAGES:
+            problem = f"no TLS connection to {error.host}:{error.port}"
+            return FailureKind.TLS, f"{problem}: {error.strerror or error}"
+        case OSError() if error.errno in _SHORTAGE_ERRNOS:
             return (
                 FailureKind.RESOURCES,
                 f"no call can leave this machine: {os.strerror(error.errno)}",
@@ -247,5 +250,5 @@ def _in_words(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return FailureKind.EXCHANGE, "the receiver closed the connection without an answer"
         case _:
-            said = f"the exchange broke off: {str(error) or type(error).__name__}"
-            return FailureKind.EXCHANGE, said
+            problem = f"the exchange broke off: {str(error) or type(error).__name__}"
+            return FailureKind.EXCHANGE, problem

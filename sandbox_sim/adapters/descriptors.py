@@ -1,28 +1,28 @@
-"""How many sockets this process may open, and how they are shared out.
+"""File descriptors: how many sockets this process may open, and how they are divided.
 
-Every connection takes a file descriptor, and the system limits how many a process has
-(`ulimit -n`). Callbacks get at most a quarter of them and clients the rest, so receivers that hang
-cannot keep clients out, nor idle clients callbacks.
+Every connection takes a file descriptor, and the system limits them for each process (`ulimit -n`).
+Callbacks get at most a quarter and clients the rest, so receivers that hang cannot keep clients
+out, and idle clients cannot stop callbacks.
 """
 
 from typing import Final, NamedTuple
 
 from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL
 
-# For the files of the store, the listening sockets, the event loop and look-ups of names.
-_OWN: Final = 64
-# For connections to receivers that are idle, and for second addresses tried at the same time.
-_BESIDE_CALLBACKS: Final = 64
-# Where the system does not say (Windows), or says that there is no limit.
-_MANY: Final = 1_000_000
-_LEAST: Final = 8
-_MOST_BACKLOG: Final = 128
+# For the files of the store, listening sockets, the event loop and DNS lookups.
+_RESERVED: Final = 64
+# For idle connections to receivers, and for second addresses tried in parallel.
+_SPARE_FOR_CALLBACKS: Final = 64
+# Where the system reports no limit (Windows) or an infinite one.
+_UNLIMITED: Final = 1_000_000
+_MIN_CALLBACKS: Final = 8
+_MAX_BACKLOG: Final = 128
 
 
 class Connections(NamedTuple):
-    """The bounds: attempts at callbacks at once, clients at once, and clients that wait for us.
+    """The limits: concurrent callback attempts, concurrent clients, and clients not yet accepted.
 
-    backlog: connections that are accepted in one go, so `clients` may be exceeded by as many.
+    backlog: connections that may be accepted at once, so `clients` may be exceeded by as many.
     """
 
     callbacks: int
@@ -30,17 +30,17 @@ class Connections(NamedTuple):
     backlog: int
 
 
-def shared_out(limit: int) -> Connections:
-    """The bounds for a process that may have so many descriptors."""
-    free = max(limit - _OWN - _BESIDE_CALLBACKS, 4 * _LEAST)
+def divide_descriptors(limit: int) -> Connections:
+    """The limits for a process that may open this many descriptors."""
+    free = max(limit - _RESERVED - _SPARE_FOR_CALLBACKS, 4 * _MIN_CALLBACKS)
     callbacks = min(IN_ALL, free // 4)
     clients = free - callbacks
-    backlog = min(_MOST_BACKLOG, clients // 4)
+    backlog = min(_MAX_BACKLOG, clients // 4)
     return Connections(callbacks, clients - backlog, backlog)
 
 
 def raise_limit() -> None:
-    """Raise the limit of this process as far as the system allows."""
+    """Raise the limit of this process to the maximum that the system allows."""
     try:
         import resource  # noqa: PLC0415 -- Windows does not have it
     except ImportError:
@@ -48,15 +48,15 @@ def raise_limit() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (ValueError, OSError):  # macOS takes no number as large as the one that it names
+    except (ValueError, OSError):  # macOS refuses the maximum that it reports
         return
 
 
 def current_limit() -> int:
-    """How many descriptors this process may have."""
+    """How many descriptors this process may open."""
     try:
         import resource  # noqa: PLC0415
     except ImportError:
-        return _MANY
+        return _UNLIMITED
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MANY if soft == resource.RLIM_INFINITY else min(soft, _MANY)
+    return _UNLIMITED if soft == resource.RLIM_INFINITY else min(soft, _UNLIMITED)

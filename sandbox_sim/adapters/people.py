@@ -1,7 +1,7 @@
-"""People made up by chance, Ghanaian by their names: the same for the same seed, wherever it is.
+"""Made-up people with Ghanaian names; the same seed gives the same people on every machine.
 
-Faker gives the names. All else is drawn here, each thing from its own number and the seed, so that
-another version of Faker changes no more than the names.
+Faker gives the names. All other values are drawn here, each with its own random generator, so that
+another version of Faker changes only the names.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from decimal import Decimal
 from random import Random
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.control.people import Lives, Person, Purchase, Text
+from sandbox_sim.domain.control.people import Person, SamplePayment, SampleRecords, SampleSms
 from sandbox_sim.domain.msisdn import DECLINED_DIGIT, NETWORK_OF_PREFIX
 from sandbox_sim.domain.payments import billers
 from sandbox_sim.domain.payments.card_page import Choice
@@ -24,8 +24,8 @@ from sandbox_sim.domain.vocabulary import (
 )
 
 
-class _Kind(NamedTuple):
-    """A kind of payment, and the least and the most that people pay by it, in pesewas."""
+class _PaymentKind(NamedTuple):
+    """A kind of payment, with the least and the most that people pay, in pesewas."""
 
     operation: Operation
     mode: PaymentOption
@@ -33,19 +33,19 @@ class _Kind(NamedTuple):
     most: int
 
 
-_KINDS: Final = (
-    _Kind(Operation.COLLECT, PaymentOption.MOBILE_MONEY, 500, 50_000),
-    _Kind(Operation.CARD, PaymentOption.CARD, 2_000, 150_000),
-    _Kind(Operation.DEPOSIT, PaymentOption.MOBILE_MONEY, 1_000, 40_000),
-    _Kind(Operation.PAYOUT, PaymentOption.MOBILE_MONEY, 1_000, 20_000),
-    _Kind(Operation.BILL, PaymentOption.BILL, 1_500, 30_000),
-    _Kind(Operation.AIRTIME, PaymentOption.AIRTIME, 100, 5_000),
+_PAYMENT_KINDS: Final = (
+    _PaymentKind(Operation.COLLECT, PaymentOption.MOBILE_MONEY, 500, 50_000),
+    _PaymentKind(Operation.CARD, PaymentOption.CARD, 2_000, 150_000),
+    _PaymentKind(Operation.DEPOSIT, PaymentOption.MOBILE_MONEY, 1_000, 40_000),
+    _PaymentKind(Operation.PAYOUT, PaymentOption.MOBILE_MONEY, 1_000, 20_000),
+    _PaymentKind(Operation.BILL, PaymentOption.BILL, 1_500, 30_000),
+    _PaymentKind(Operation.AIRTIME, PaymentOption.AIRTIME, 100, 5_000),
 )
 _CHOICES: Final = (Choice.PAY, Choice.CANCEL, Choice.PAY, Choice.FAIL)
 _TEXTS: Final = (
     "Hello {name}, order {order} is paid and on its way to you.",
-    "Your code is {code}. It is good for ten minutes, and nobody of us will ever ask you for it.",
-    "{name}, the rider with order {order} is in your street. Please have your phone at hand.",
+    "Your code is {code}. It is valid for ten minutes. We will never ask you for it.",
+    "{name}, the rider with order {order} is in your street. Please keep your phone on.",
     "Medaase, {name}! 🎉 Show this at the counter and the next delivery is free.",
     (
         "Dear {name}, on Saturday our shop in Osu moves to the new house opposite the market. From "
@@ -53,76 +53,78 @@ _TEXTS: Final = (
         "people at the till."
     ),
 )
-# Of every so many people one has a number that is declined, of payments one is still pending.
-_ONE_DECLINED: Final = 6
-_ONE_PENDING: Final = 8
-# Beyond the network ids that are given one after another; the first digit is no 0 (D18).
+# One of this many people has a declined number; one of this many payments is pending.
+_DECLINED_EVERY: Final = 6
+_PENDING_EVERY: Final = 8
+# Network ids outside the range of real payments; the first digit is no 0 (D18).
 _FIRST_NETWORK_ID: Final = 9 * 10**10
 _NETWORK_IDS: Final = 10**10
-_IN_ONE_SEED: Final = 1000
+_MAX_RECORDS: Final = 1000
 
 
 class _Seed(NamedTuple):
-    """What every draw begins with."""
+    """The seed of all draws."""
 
     seed: int
     service_id: int
 
-    def chance(self, what: str, number: int = 0) -> Random:
-        """For one thing; what is drawn for another one does not change it."""
+    def random(self, what: str, number: int = 0) -> Random:
+        """A generator for one value, independent of the draws for other values."""
         return Random(f"{self.seed} {self.service_id} {what} {number}")  # noqa: S311
 
 
 class FakePeople:
-    """The `People` of a sandbox; their numbers and cards are among those that it takes.
+    """The `People` of a sandbox; it uses numbers and cards that sandbox accepts.
 
-    senders: whom SMS may come from; anybody where it is empty.
+    senders: the sender ids of SMS; a default where it is empty.
     """
 
     def __init__(self, sandbox: Sandbox, senders: Sequence[str]) -> None:
         self._allowlist = sandbox.allowlist
         self._cards = sorted(sandbox.test_cards.items())
-        self._kinds = [kind for kind in _KINDS if self._cards or kind.operation != Operation.CARD]
+        self._kinds = [
+            kind for kind in _PAYMENT_KINDS if self._cards or kind.operation != Operation.CARD
+        ]
         self._senders = senders or ("Shop",)
 
-    def lives(self, seed: int, service_id: int, count: int) -> Lives:
-        """So many payments and SMS, of half as many people."""
+    def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
+        """The records of `count` payments and `count` SMS, of half as many people."""
         own = _Seed(seed, service_id)
         people = self._people(own, (count + 1) // 2)
         customers = [people[number % len(people)] for number in range(count)]
-        return Lives(
+        return SampleRecords(
             people,
             [self._purchase(own, number, person) for number, person in enumerate(customers)],
             [self._text(own, number, person) for number, person in enumerate(customers)],
         )
 
     def _people(self, own: _Seed, count: int) -> Sequence[Person]:
-        from faker import Faker  # noqa: PLC0415 -- who seeds nothing does without it
+        from faker import Faker  # noqa: PLC0415 -- imported only for seeding
 
         fake = Faker("tw_GH")
         fake.seed_instance(str(own))
         people = []
         for number in range(count):
             phone = self._phone(own, number)
-            nw = NETWORK_OF_PREFIX.get(phone[:4]) or own.chance("nw", number).choice(
+            nw = NETWORK_OF_PREFIX.get(phone[:4]) or own.random("nw", number).choice(
                 MOBILE_NETWORKS
             )
-            # Two capital letters are in some of its names.
+            # Faker has some names with two capital letters.
             people.append(Person(f"{fake.first_name()} {fake.last_name()}".title(), phone, nw))
         return people
 
     def _phone(self, own: _Seed, number: int) -> str:
-        """A number of the allowlist, in local form."""
-        chance = own.chance("phone", number)
-        listed = sorted(filter(self._allowlist.admits, self._allowlist.numbers))
+        """An allowed number, in local form."""
+        chance = own.random("phone", number)
+        listed = sorted(filter(self._allowlist.allows, self._allowlist.numbers))
         if listed:
             return chance.choice(listed)
         begin = f"{chance.choice(self._allowlist.prefixes)}{chance.randrange(10**9):09d}"[:9]
-        is_declined = number % _ONE_DECLINED == _ONE_DECLINED - 1
+        is_declined = number % _DECLINED_EVERY == _DECLINED_EVERY - 1
         return begin + (DECLINED_DIGIT if is_declined else str(chance.randrange(9)))
 
-    def _purchase(self, own: _Seed, number: int, person: Person) -> Purchase:
-        chance, kind = own.chance("purchase", number), self._kinds[number % len(self._kinds)]
+    def _purchase(self, own: _Seed, number: int, person: Person) -> SamplePayment:
+        chance, kind = own.random("purchase", number), self._kinds[number % len(self._kinds)]
         nw, party = person.nw, person.customer_number
         if kind.operation is Operation.CARD:
             party, nw = chance.choice(self._cards)
@@ -141,24 +143,24 @@ class FakePeople:
             currency_code=DEFAULT_CURRENCY,
             callback_url="",
         )
-        first = _FIRST_NETWORK_ID + own.chance("ids").randrange(_NETWORK_IDS - _IN_ONE_SEED)
-        is_pending = number % _ONE_PENDING == _ONE_PENDING // 2
-        return Purchase(
+        first = _FIRST_NETWORK_ID + own.random("ids").randrange(_NETWORK_IDS - _MAX_RECORDS)
+        is_pending = number % _PENDING_EVERY == _PENDING_EVERY // 2
+        return SamplePayment(
             network_transaction_id=str(first + number),
             payment=payment,
             ago=timedelta() if is_pending else _seconds(chance, 60, 600),
             choice=_CHOICES[number // len(self._kinds) % len(_CHOICES)],
-            choosing=_seconds(chance, 5, 45),
+            time_to_choose=_seconds(chance, 5, 45),
         )
 
-    def _text(self, own: _Seed, number: int, person: Person) -> Text:
-        chance = own.chance("text", number)
+    def _text(self, own: _Seed, number: int, person: Person) -> SampleSms:
+        chance = own.random("text", number)
         words = {
             "name": person.name.split()[0],
             "order": _order(number),
             "code": f"{chance.randrange(10**4):04d}",
         }
-        return Text(
+        return SampleSms(
             processing_id=f"{chance.getrandbits(128):032x}",
             customer_number=person.customer_number,
             sender_id=chance.choice(self._senders),
@@ -172,5 +174,5 @@ def _order(number: int) -> int:
 
 
 def _seconds(chance: Random, least: int, most: int) -> timedelta:
-    """A time between the two, to the millisecond."""
+    """A random time between the two, to the millisecond."""
     return timedelta(milliseconds=chance.randint(least * 1000, most * 1000))

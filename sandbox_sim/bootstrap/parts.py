@@ -8,7 +8,7 @@ from functools import cached_property
 from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.descriptors import current_limit, shared_out
+from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
@@ -87,7 +87,7 @@ class Parts:
         self.http_sender = HttpCallbackSender(clock, settings.receivers())
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
-        self.connections = shared_out(current_limit())
+        self.connections = divide_descriptors(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
         self.store = EventPublishingStore(store, self.feed, clock, self.waiters)
@@ -103,6 +103,7 @@ class Parts:
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
+            fast_path=self.settings.fast_path,
         )
         app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
@@ -118,7 +119,7 @@ class Parts:
             self.ids,
             self.clock,
             self.journal,
-            Faults(self.store, self.rules, self.ids),
+            Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
             activity=self.activity,
             our_address=self.our_address,
@@ -138,8 +139,10 @@ class Parts:
             SnapshotRoutes(snapshots, guard),
             SeedRoutes(self.seeding(), self.our_address, guard),
             CardPageRoutes(self.pages, guard),
-            UserRuleRoutes(self.rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, guard),
-            UserRuleRoutes(self.rules, UserRuleKind.FAULT, "faults", FaultBody, guard),
+            UserRuleRoutes(
+                self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, guard
+            ),
+            UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, guard),
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
@@ -148,7 +151,7 @@ class Parts:
         try:
             await self.id_allocation.reserve()
             await self.clock_control.start()
-            await self.rules.load()
+            await self.user_rules.load()
             await self.held.load()
             async with self.http_sender:
                 loops = (self.jobs, self.journal, self.id_allocation, self.activity)
@@ -214,7 +217,7 @@ class Parts:
             JobKind.SETTLE: self.settlement.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
-            JobKind.LET_GO: self.held.on_due,
+            JobKind.RELEASE: self.held.on_due,
         }
         return Scheduler(self.store, self.clock, self.deliveries, handlers)
 
@@ -297,10 +300,10 @@ class Parts:
     @cached_property
     def overrides(self) -> Overrides:
         """Outcomes that users ask for."""
-        return Overrides(self.store, self.rules, self.settlement, self.waiters)
+        return Overrides(self.store, self.user_rules, self.settlement, self.waiters)
 
     @cached_property
-    def rules(self) -> UserRules:
+    def user_rules(self) -> UserRules:
         """The overrides and faults of users."""
         return UserRules(self.store, self.clock, self.ids)
 

@@ -8,7 +8,7 @@ import click
 from sandbox_sim.cli.tables import printable
 from sandbox_sim.domain.callbacks.callbacks import Profile
 from sandbox_sim.domain.callbacks.receiver_checks import Exchange, Finding
-from sandbox_sim.domain.callbacks.receiver_verdicts import Opinion, Verdict
+from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Verdict
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.callbacks.doctor import Receiver
 
@@ -24,7 +24,7 @@ _SHOWN_CHARACTERS: Final = 200
 
 def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
     """The checks that came to this at least once, in order."""
-    found = (_title(f.check) for f in findings if f.opinion.verdict is verdict)
+    found = (_title(f.check) for f in findings if f.assessment.verdict is verdict)
     return list(dict.fromkeys(found))
 
 
@@ -47,15 +47,15 @@ def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[
 
     profiles: all that are examined, so that what holds for each of them is said once.
     """
-    by_opinion: dict[Opinion, list[Finding]] = {}
+    by_opinion: dict[Assessment, list[Finding]] = {}
     for finding in of_check:
-        by_opinion.setdefault(finding.opinion, []).append(finding)
-    for opinion, alike in by_opinion.items():
-        verdict = click.style(f"{opinion.verdict:<8}", fg=_COLOURS[opinion.verdict])
+        by_opinion.setdefault(finding.assessment, []).append(finding)
+    for assessment, alike in by_opinion.items():
+        verdict = click.style(f"{assessment.verdict:<8}", fg=_COLOURS[assessment.verdict])
         aside = ", ".join(filter(None, (_whose(alike, profiles), _took(alike))))
-        says = _shortened(opinion.says) + (f" ({aside})" if aside else "")
+        says = _shortened(assessment.says) + (f" ({aside})" if aside else "")
         yield f"{verdict} {_title(alike[0].check):<16} {says}"
-        if opinion.verdict in {Verdict.WARNING, Verdict.WRONG}:
+        if assessment.verdict in {Verdict.WARNING, Verdict.WRONG}:
             yield from (f"{'':10}{line}" for line in _details(alike[0]))
 
 
@@ -69,7 +69,7 @@ def _whose(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
 
 def _took(alike: Sequence[Finding]) -> str:
     """How long the answers took."""
-    durations = [f.exchange.answer.duration_ms for f in alike if f.exchange is not None]
+    durations = [f.exchange.response.duration_ms for f in alike if f.exchange is not None]
     if not durations:
         return ""
     least, most = min(durations), max(durations)
@@ -79,11 +79,11 @@ def _took(alike: Sequence[Finding]) -> str:
 def _details(finding: Finding) -> Iterator[str]:
     """What was sent, what came, and what to do."""
     if finding.exchange is not None:
-        callback, answer = finding.exchange
+        callback, response = finding.exchange
         yield f"sent: {finding.sends}, {callback.transaction_id}, as {callback.profile}"
-        if answer.body.strip():
-            yield f"came: {_shortened(answer.body)}"
-    yield f"do:   {finding.opinion.remedy}"
+        if response.body.strip():
+            yield f"came: {_shortened(response.body)}"
+    yield f"do:   {finding.assessment.remedy}"
 
 
 def _title(check: str) -> str:
@@ -102,7 +102,7 @@ def document(
     receiver: Receiver, owner: str | None, findings: Sequence[Finding]
 ) -> dict[str, object]:
     """The whole report as JSON. `signed_with`: a client key, --secret-key, or null for unsigned."""
-    verdicts = [finding.opinion.verdict for finding in findings]
+    verdicts = [finding.assessment.verdict for finding in findings]
     return {
         "url": redact_text(receiver.url),
         "profiles": list(receiver.profiles),
@@ -116,7 +116,7 @@ def document(
 
 def _row(finding: Finding) -> dict[str, object]:
     """One finding; `sent` and `came` are null where nothing was sent for it."""
-    verdict, says, remedy = finding.opinion
+    verdict, says, remedy = finding.assessment
     row: dict[str, object] = {
         "check": finding.check,
         "profile": finding.profile,
@@ -132,7 +132,7 @@ def _row(finding: Finding) -> dict[str, object]:
 
 
 def _exchange(sends: str, exchange: Exchange) -> dict[str, object]:
-    callback, answer = exchange
+    callback, response = exchange
     return {
         "sent": {
             "what": sends,
@@ -141,9 +141,9 @@ def _exchange(sends: str, exchange: Exchange) -> dict[str, object]:
             "body": callback.body,
         },
         "came": {
-            "status_code": answer.status_code,
-            "body": answer.body,
-            "duration_ms": answer.duration_ms,
-            "problem": answer.problem,
+            "status_code": response.status_code,
+            "body": response.body,
+            "duration_ms": response.duration_ms,
+            "problem": response.problem,
         },
     }

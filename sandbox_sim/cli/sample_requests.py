@@ -68,7 +68,7 @@ def body_of(sample: Sample, service_id: int, callback_url: str, *, fail: bool) -
     return {
         "service_id": service_id,
         "reference": "Order 1001",
-        "transaction_id": f"TRIGGER-{RandomIds().message_id()[:8]}",
+        "transaction_id": f"TRIGGER-{RandomIds().record_id()[:8]}",
         "amount": 10.5,
         **own,
         "nickname": "Ama Mensah",

@@ -1,1 +1,1 @@
-"""The rules of the gateway: pure functions and frozen data, with `now` as a parameter."""
+"""The rules of the gateway: pure functions and immutable data, with `now` as a parameter."""

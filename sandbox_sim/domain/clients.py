@@ -6,7 +6,7 @@ from typing import Final
 
 
 class ServiceMode(StrEnum):
-    """Which world a credential set opens."""
+    """What processes the requests of a credential set: the sandbox rules or real networks."""
 
     SANDBOX = "S"
     PRODUCTION = "P"
@@ -14,7 +14,7 @@ class ServiceMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One credential set. `service_ids` empty means that it may use any service."""
+    """One credential set; empty `service_ids` means that it may use any service."""
 
     client_key: str
     secret_key: str = field(repr=False)
@@ -23,9 +23,9 @@ class Client:
     callback_profile: str | None = None
 
     def may_use(self, service_id: int) -> bool:
-        """Whether the set is for this service."""
+        """Whether the client may use this service."""
         return not self.service_ids or service_id in self.service_ids
 
 
-# Who may use any service where no credentials are configured.
+# The client that exists where no credentials are configured.
 SANDBOX_CLIENT: Final = Client("sandbox_key", "sandbox_secret")

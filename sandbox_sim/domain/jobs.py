@@ -1,4 +1,4 @@
-"""Work that falls due later: one kind of thing for everything asynchronous."""
+"""Jobs: all work that falls due later is one kind of record."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 
 class JobKind(StrEnum):
-    """What to do when it falls due, and what `subject` then names."""
+    """The kind of work, and the record that `subject` names."""
 
-    SETTLE = "settle"  # a payment; network_transaction_id
-    SETTLE_SMS = "settle-sms"  # a send; processing_id or batch_id
-    DELIVER = "deliver"  # an attempt at a callback; callback id
-    LET_GO = "let-go"  # a callback that nothing overtook in time; callback id
+    SETTLE = "settle"  # settle a payment; network_transaction_id
+    SETTLE_SMS = "settle-sms"  # settle an SMS; processing_id or batch_id
+    DELIVER = "deliver"  # attempt a callback; callback id
+    RELEASE = "let-go"  # release a held callback that waited too long; callback id
 
 
 class Job(NamedTuple):
-    """A promise of the gateway: do `kind` to `subject` at `due_at`. The store numbers them."""
+    """Work to do at `due_at`: `kind`, on `subject`. The store assigns the number."""
 
     due_at: datetime
     kind: JobKind

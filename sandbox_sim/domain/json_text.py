@@ -1,6 +1,6 @@
-"""JSON as the gateway writes it, and bodies that may be JSON.
+"""Writes JSON as the gateway sends it, and parses texts that may be JSON.
 
-Those are read only where what they say can be written as JSON again.
+The parser accepts only values that can be written as JSON again.
 """
 
 import json
@@ -11,24 +11,26 @@ _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def compact(document: object) -> str:
-    """A document as JSON without spaces, and with letters as they are."""
+    """A document as JSON without spaces; characters beyond ASCII are not escaped."""
     return _COMPACT.encode(document)
 
 
-def said(text: str, otherwise: object) -> object:
-    """What a JSON text says; `otherwise` for any other text, and for NaN and numbers too large."""
+def parse_json(text: str, default: object) -> object:
+    """The parsed text; `default` where it is not JSON, or has NaN or a number that is too large."""
     try:
-        document: object = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        document: object = json.loads(
+            text, parse_constant=_reject_constant, parse_float=_finite_float
+        )
     except (ValueError, RecursionError):
-        return otherwise
+        return default
     return document
 
 
-def _refused(constant: str) -> object:
+def _reject_constant(constant: str) -> object:
     raise ValueError(constant)
 
 
-def _finite(text: str) -> float:
+def _finite_float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(text)

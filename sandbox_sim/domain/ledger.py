@@ -1,4 +1,4 @@
-"""Accounts of a service: every movement is a posting and a balance is their sum.
+"""Accounts of a service: each movement is a posting, and the balance is the sum of the postings.
 
 Source: sandbox.9, sandbox.10, D21, D22. Money is in GHS, SMS in units; both are `Decimal` here.
 """
@@ -12,14 +12,14 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import plain
+from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.vocabulary import Operation
 
 
 class Account(StrEnum):
-    """The four balances of the balance record, in its order."""
+    """The four accounts, in the order of the balance record."""
 
     PAYOUT = "payout"
     COLLECTION = "collection"
@@ -31,8 +31,8 @@ REASONS: Final = (
     *("opening", "charge", "refund", "topup"),
     *("collected", "deposited", "spent", "returned"),
 )
-# Adds any two amounts without rounding: they come from JSON numbers, and the largest and the
-# smallest of those are 650 digits apart, more than the 28 that Decimal keeps by itself.
+# Adds any two amounts without rounding. Amounts are JSON numbers, and the largest and the smallest
+# of those are 650 digits apart; Decimal keeps 28 digits by default.
 _EXACT: Final = Context(prec=1000)
 
 
@@ -40,7 +40,7 @@ class Posting(NamedTuple):
     """One movement on one account.
 
     reason: one of `REASONS`.
-    subject: the id of the transaction, send or batch that caused it; empty if none did.
+    subject: the id of the transaction, send or batch that caused it; empty where there is none.
     """
 
     service_id: int
@@ -56,7 +56,7 @@ def shown(posting: Posting) -> dict[str, object]:
     return {
         "service_id": posting.service_id,
         "account": posting.account.value,
-        "amount": plain(posting.amount),
+        "amount": plain_decimal(posting.amount),
         "reason": posting.reason,
         "subject": posting.subject,
         "at": iso(posting.at),
@@ -64,23 +64,23 @@ def shown(posting: Posting) -> dict[str, object]:
 
 
 class Balance(NamedTuple):
-    """The sum of an account's postings, and when the last one came."""
+    """The sum of an account's postings, and the time of the last one."""
 
     amount: Decimal
     updated_at: datetime
 
     def after(self, posting: Posting) -> "Balance":
-        """The balance that a posting leaves."""
+        """The balance after one more posting."""
         return Balance(_EXACT.add(self.amount, posting.amount), posting.at)
 
 
-def total(amounts: Iterable[Decimal]) -> Decimal:
-    """Their sum, to the last digit."""
+def exact_sum(amounts: Iterable[Decimal]) -> Decimal:
+    """The sum of the amounts, without rounding."""
     return reduce(_EXACT.add, amounts, Decimal(0))
 
 
 class LedgerLine(NamedTuple):
-    """A posting as the ledger lists it, under the number that the store gave it."""
+    """A posting with the number that the store assigned."""
 
     number: int
     posting: Posting
@@ -88,9 +88,9 @@ class LedgerLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LedgerQuery:
-    """Which lines of the ledger, newest first; a filter that is set must be met exactly.
+    """Which lines of the ledger, newest first; every filter that is set must match exactly.
 
-    after: go on where the line of this number stands; what is older follows it.
+    after: the number of the last line of the page before.
     """
 
     service_id: int | None = None
@@ -100,8 +100,8 @@ class LedgerQuery:
     after: int | None = None
     limit: int = 20
 
-    def admits(self, line: LedgerLine) -> bool:
-        """Whether the line is one of those asked for."""
+    def matches(self, line: LedgerLine) -> bool:
+        """Whether the line passes the filters."""
         number, posting = line
         return (
             (self.subject is None or self.subject == posting.subject)
@@ -113,7 +113,7 @@ class LedgerQuery:
 
 
 class Audit(NamedTuple):
-    """An account's balance beside the sum of its postings, which was added up anew."""
+    """An account's balance, and the sum of its postings computed again."""
 
     service_id: int
     account: Account
@@ -122,11 +122,11 @@ class Audit(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """They are the same, as they must be."""
+        """Whether the two are equal, as they must be."""
         return self.balance == self.sum_of_postings
 
 
-_FIGURES: Final[Mapping[Account, Decimal]] = MappingProxyType(
+_FIXED_BALANCES: Final[Mapping[Account, Decimal]] = MappingProxyType(
     {
         Account.PAYOUT: Decimal(10000),
         Account.COLLECTION: Decimal(100000),
@@ -134,7 +134,7 @@ _FIGURES: Final[Mapping[Account, Decimal]] = MappingProxyType(
         Account.AIRTIME: Decimal(1000),
     }
 )
-_FIGURES_OF_NINE: Final[Mapping[Account, Decimal]] = MappingProxyType(
+_FIXED_BALANCES_OF_NINE: Final[Mapping[Account, Decimal]] = MappingProxyType(
     {
         Account.PAYOUT: Decimal("5.0"),
         Account.COLLECTION: Decimal("10.0"),
@@ -145,27 +145,32 @@ _FIGURES_OF_NINE: Final[Mapping[Account, Decimal]] = MappingProxyType(
 
 
 def ends_in_nine(service_id: int) -> bool:
-    """The magic service ids of sandbox.9."""
+    """Whether the id is one of the special service ids of sandbox.9."""
     return service_id % 10 == 9
 
 
-def figure(service_id: int, account: Account) -> Decimal:
-    """The interface's figure for an account (sandbox.9), `airtime` from D21."""
-    figures = _FIGURES_OF_NINE if ends_in_nine(service_id) else _FIGURES
-    return figures[account]
+def fixed_balance(service_id: int, account: Account) -> Decimal:
+    """The balance that the interface defines for an account (sandbox.9; `airtime` from D21)."""
+    balances = _FIXED_BALANCES_OF_NINE if ends_in_nine(service_id) else _FIXED_BALANCES
+    return balances[account]
 
 
-def figure_in_json(amount: Decimal) -> int | float:
-    """A balance as a JSON number: whole figures as integers, 10.0 as 10.0."""
+def balance_number(amount: Decimal) -> int | float:
+    """A balance as a JSON number: an integer, unless it has decimals (10.0 stays 10.0)."""
     return float(amount) if "." in format(amount, "f") else int(amount)
 
 
-def opening(service_id: int, account: Account, sms_initial_units: int, at: datetime) -> Posting:
-    """The posting that opens an account; SMS from its own setting, 0 where the id ends in 9."""
+def opening_posting(
+    service_id: int, account: Account, sms_initial_units: int, at: datetime
+) -> Posting:
+    """The posting that opens an account with its fixed balance.
+
+    sms_initial_units: the opening units of SMS, where the service id does not end in 9.
+    """
     if account is Account.SMS and not ends_in_nine(service_id):
         amount = Decimal(sms_initial_units)
     else:
-        amount = figure(service_id, account)
+        amount = fixed_balance(service_id, account)
     return Posting(service_id, account, amount, "opening", "", at)
 
 
@@ -186,15 +191,15 @@ _RECEIVED_ON: Final[Mapping[Operation, Account]] = MappingProxyType(
 
 
 def spent_from(operation: Operation) -> Account | None:
-    """The account that an operation takes money from when it is accepted."""
+    """The account that an accepted operation takes money from, or None."""
     return _SPENT_FROM.get(operation)
 
 
-def movement(transaction: Transaction) -> Posting | None:
-    """What a transaction moves by reaching the status it has, under live balances (D21).
+def posting_for(transaction: Transaction) -> Posting | None:
+    """The posting that the current status of a transaction causes, or None (live balances, D21).
 
-    Money that leaves does so at acceptance and comes back if the transaction does not succeed;
-    money that comes in arrives with success.
+    Money that leaves is taken at acceptance, and returned if the transaction does not succeed.
+    Money that arrives is added on success.
     """
     status, operation = transaction.status, transaction.payment.operation
     spent, received = _SPENT_FROM.get(operation), _RECEIVED_ON.get(operation)

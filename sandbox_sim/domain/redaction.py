@@ -1,11 +1,11 @@
-"""Redaction: card numbers and the passwords of addresses, masked before anything is kept or shown.
+"""Redaction: masks card numbers and the passwords in URLs before anything is stored or shown.
 
-Source: D38. A card number has the first digits and the length of a brand (`domain.cards`) and a
-right check digit. It is found in any digits of Unicode, with blanks or dashes between them, and
-behind the escapes of JSON and of addresses. Its first six and last four digits stay readable.
+Source: D38. A card number has the first digits and the length of a brand (`domain.payments.cards`)
+and a valid check digit. It is found in any decimal digits of Unicode, with blanks or dashes between
+them, and behind the escapes of JSON and of URLs. Its first six and last four digits stay readable.
 
-Almost no text has anything to mask, so each function first looks for what every secret has. That
-takes well under a microsecond for a request of the usual size.
+Almost no text has a secret, so each function first looks for a character that every secret has.
+That takes well under a microsecond for a request of the usual size.
 """
 
 import json
@@ -17,34 +17,36 @@ from urllib.parse import unquote
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments import cards
 
-# What may stand between two digits of a number: blanks, control characters, dashes, characters
-# without width, and `+`, which is a blank in the query of an address.
-_GAP: Final = (
+# Characters that may separate the digits of a number: blanks, control characters, dashes,
+# characters without width, and `+`, which is a blank in the query of a URL.
+_SEPARATORS: Final = (
     r"[\s\x00-\x1f\x7f+\-\u00ad\u058a\u05be\u1806\u200b-\u200f\u2010-\u2015\u2060\u2212"
     r"\u2e3a\u2e3b\u301c\ufe31\ufe58\ufe63\ufeff\uff0d]{0,8}"
 )
-_LONG_NUMBER: Final = re.compile(rf"\d(?:{_GAP}\d){{{cards.SHORTEST - 1},}}")
-_NUMBER_AT_THE_END: Final = re.compile(rf"(?:\d{_GAP})+\Z")
-# Name and password of an address. They end at the last @ before the path.
+_LONG_NUMBER: Final = re.compile(rf"\d(?:{_SEPARATORS}\d){{{cards.SHORTEST - 1},}}")
+_NUMBER_AT_THE_END: Final = re.compile(rf"(?:\d{_SEPARATORS})+\Z")
+# User name and password of a URL. They end at the last @ before the path.
 _USERINFO: Final = re.compile(r"(?<=://)[^/?#\s]*@")
 _EXPONENT: Final = re.compile(r"\.[0-9]+[eE]")
 _ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
-# Digits become zeros and the rest becomes letters. What may stand between digits is left out: the
-# escapes of JSON too, and the point of a number such as 4.111111111111111e15.
+# For a fast search, digits become zeros and other bytes a letter. Characters that may separate
+# digits are removed: also those of JSON escapes, and the point of a number such as
+# 4.111111111111111e15.
 _ZEROS: Final = bytes(48 if 48 <= byte <= 57 else 120 for byte in range(256))
 _LEFT_OUT: Final = bytes(range(33)) + b"\x7f+-.\\bfnrt"
 _LONG: Final = b"0" * cards.SHORTEST
-# What is cut to `kept` bytes is redacted with so many more, so that no number is cut in two.
+# A body is cut to its limit only after redaction of this many bytes more, so that no number is cut
+# in two.
 _MARGIN: Final = 2048
 
 
 Redact = Callable[[Any], Any]
 
 
-def is_plain(raw: bytes) -> bool:
-    """Whether a text certainly holds nothing to mask; False where it has to be looked at."""
+def needs_no_masking(raw: bytes) -> bool:
+    """Whether a text certainly has no secret; False where it must be examined."""
     return (
         raw.isascii()
         and b"@" not in raw
@@ -55,15 +57,17 @@ def is_plain(raw: bytes) -> bool:
 
 
 def redact_text(text: str) -> str:
-    """The text with card numbers and the passwords of addresses masked, else as it is.
+    """The text with card numbers and URL passwords masked; the same text where there are none.
 
-    A secret that only shows once percent-escapes are decoded has them all decoded in the result.
+    Where a secret is hidden behind percent-escapes, the result has all of them decoded.
     """
-    return text if text.isascii() and is_plain(text.encode()) else _redact(text)
+    if len(text) < cards.SHORTEST and "@" not in text and "%" not in text:
+        return text
+    return text if text.isascii() and needs_no_masking(text.encode()) else _redact(text)
 
 
 def redact_document(document: Any) -> Any:
-    """What JSON says, with the names, strings and numbers in it redacted; a number as a string."""
+    """Parsed JSON with its names, strings and numbers redacted; a masked number is a string."""
     if isinstance(document, str):
         return redact_text(document)
     if isinstance(document, dict):
@@ -76,35 +80,38 @@ def redact_document(document: Any) -> Any:
 
 
 def redact_json(text: str) -> str:
-    """JSON with its values redacted, written anew where something is masked; or any other text."""
-    return text if text.isascii() and is_plain(text.encode()) else _redact_json(text)
+    """JSON with its values redacted, or any other text redacted as text.
 
-
-def redact_body(raw: bytes, kept: int, redact: Redact = redact_document) -> bytes:
-    """The first `kept` bytes of a body, redacted as by `redact_json`.
-
-    redact: how the document is redacted, where the body is JSON and not longer than `kept`.
+    The JSON is written again only where something is masked.
     """
-    if is_plain(raw):
-        return raw[:kept]
-    if len(raw) <= kept:
+    return text if text.isascii() and needs_no_masking(text.encode()) else _redact_json(text)
+
+
+def redact_body(raw: bytes, limit: int, redact: Redact = redact_document) -> bytes:
+    """The first `limit` bytes of a body, redacted as by `redact_json`.
+
+    redact: redacts the document where the body is JSON and not longer than `limit`.
+    """
+    if needs_no_masking(raw):
+        return raw[:limit]
+    if len(raw) <= limit:
         text = _redact_json(raw.decode("utf-8", "replace"), redact)
-        return text.encode("utf-8", "replace")[:kept]
-    beginning = raw[: kept + _MARGIN].decode("utf-8", "replace")
+        return text.encode("utf-8", "replace")[:limit]
+    beginning = raw[: limit + _MARGIN].decode("utf-8", "replace")
     text = _redact_escaped(beginning)
     if text != beginning:
-        # It may have become shorter, and then the margin would be kept with half a number in it.
+        # The text may be shorter now, so that its end could have half a number from the margin.
         text = _NUMBER_AT_THE_END.sub("", text)
-    return text.encode("utf-8", "replace")[:kept]
+    return text.encode("utf-8", "replace")[:limit]
 
 
 def mask_long_numbers(text: str) -> str:
-    """Text that is a card number by its meaning: every long number masked, whatever its digits."""
-    return _LONG_NUMBER.sub(lambda found: _hide(found[0], _whole), text)
+    """A text that is known to be a card number: masks every long number, even an invalid one."""
+    return _LONG_NUMBER.sub(lambda found: _mask(found[0], _all_but_ends), text)
 
 
 def _redact_json(text: str, redact: Redact = redact_document) -> str:
-    if redact is redact_document and _is_as_written(text) and _redact(text) == text:
+    if redact is redact_document and _has_no_escapes(text) and _redact(text) == text:
         return text
     repeated: list[str] = []
 
@@ -119,14 +126,14 @@ def _redact_json(text: str, redact: Redact = redact_document) -> str:
         redacted = redact(document)
     except (ValueError, RecursionError):
         return _redact_escaped(text)
-    # Of several fields of one name the document has the last, and the text has all of them.
+    # Where a field name is repeated, the document has the last one and the text has all.
     if repeated or redacted != document or _redact(text) != text:
         return compact(redacted).encode("utf-8", "replace").decode()
     return text
 
 
-def _is_as_written(text: str) -> bool:
-    """Whether the values of a JSON text are what stands there: no escapes, and no exponents."""
+def _has_no_escapes(text: str) -> bool:
+    """Whether the values of a JSON text appear literally: no escapes and no exponents."""
     return "\\" not in text and _EXPONENT.search(text) is None
 
 
@@ -143,11 +150,11 @@ def _redact(text: str) -> str:
 def _redact_decoded(text: str) -> str:
     if "@" in text:
         text = _USERINFO.sub("***@", text)
-    return _LONG_NUMBER.sub(lambda found: _hide(found[0], _cards), text)
+    return _LONG_NUMBER.sub(lambda found: _mask(found[0], _card_digits), text)
 
 
 def _redact_escaped(text: str) -> str:
-    """Text that may be broken JSON: with its escapes decoded where they hide a secret."""
+    """Redacts text that may be broken JSON; decodes its escapes where they hide a secret."""
     text = _redact(text)
     if "\\" not in text:
         return text
@@ -172,31 +179,31 @@ def _redact_number(number: float) -> float | str:
     return number
 
 
-def _hide(text: str, hidden_of: Callable[[str, Sequence[int]], set[int]]) -> str:
-    """A run of digits with the ones masked that are to be hidden.
+def _mask(text: str, select: Callable[[str, Sequence[int]], set[int]]) -> str:
+    """A run of digits with some of them masked.
 
-    hidden_of: from the digits, and the places where a group of them begins with the end as the
-    last, to the places of those to hide.
+    select: gets the digits and the indexes where a group of digits begins, with the end as the last
+    one; returns the indexes to mask.
     """
     places = [place for place, char in enumerate(text) if char.isdecimal()]
     digits = "".join(str(int(text[place])) for place in places)
-    begins = [k for k in range(len(places)) if k == 0 or places[k] != places[k - 1] + 1]
-    hidden = hidden_of(digits, [*begins, len(digits)])
-    if not hidden:
+    group_starts = [k for k in range(len(places)) if k == 0 or places[k] != places[k - 1] + 1]
+    masked = select(digits, [*group_starts, len(digits)])
+    if not masked:
         return text
     chars = list(text)
-    for k in hidden:
+    for k in masked:
         chars[places[k]] = "*"
     return "".join(chars)
 
 
-def _whole(digits: str, _borders: Sequence[int]) -> set[int]:
+def _all_but_ends(digits: str, _borders: Sequence[int]) -> set[int]:
     return set(range(cards.FIRST_SHOWN, len(digits) - cards.LAST_SHOWN))
 
 
-def _cards(digits: str, borders: Sequence[int]) -> set[int]:
-    """The middle of each card number that begins and ends with a group of digits."""
-    ends, hidden = set(borders), set[int]()
+def _card_digits(digits: str, borders: Sequence[int]) -> set[int]:
+    """The middle of each card number that begins and ends at the border of a group of digits."""
+    ends, masked = set(borders), set[int]()
     candidates = [
         (begin, begin + length)
         for begin in borders[:-1]
@@ -206,5 +213,5 @@ def _cards(digits: str, borders: Sequence[int]) -> set[int]:
     sums = cards.luhn_sums(digits) if candidates else ()
     for begin, end in candidates:
         if cards.is_checked(sums, begin, end):
-            hidden.update(range(begin + cards.FIRST_SHOWN, end - cards.LAST_SHOWN))
-    return hidden
+            masked.update(range(begin + cards.FIRST_SHOWN, end - cards.LAST_SHOWN))
+    return masked

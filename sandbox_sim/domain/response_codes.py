@@ -1,6 +1,6 @@
-"""The one catalogue of response codes: meaning, HTTP status, and what an answer is made of.
+"""The catalogue of response codes: meaning, HTTP status, and the parts of a reply.
 
-Source: "codes", and D5, D7, D8, D14 where it is silent.
+Source: "codes", and D5, D7, D8, D14 where the interface does not decide.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from sandbox_sim.domain.redaction import redact_text
 
 @dataclass(frozen=True, slots=True)
 class ResponseCode:
-    """One row of the catalogue. `sandbox` marks the codes whose HTTP status is a setting (D7)."""
+    """One row of the catalogue; `sandbox` marks codes whose HTTP status is a setting (D7)."""
 
     code: str
     http_status: int
@@ -50,21 +50,21 @@ _ROWS: Final = (
 
 CATALOGUE: Final[Mapping[str, ResponseCode]] = MappingProxyType({row.code: row for row in _ROWS})
 
-# The codes that leave something behind; every other one is a rejection and is logged as such.
+# The codes of accepted requests; every other code is a rejection and is logged as one.
 ACCEPTED: Final = frozenset({"000", "202", "370", "388", "393"})
 
 
 class Reply(NamedTuple):
-    """What the gateway says to one request, before it is written as HTTP.
+    """The decision of the gateway about one request, before it is written as an HTTP answer.
 
     code: a key of `CATALOGUE`.
-    rule: the numbered rule that decided, such as `sandbox.3` or `D14`.
-    why: the reason in words, for the log.
-    message: `response_message` where it is not the catalogue's.
+    rule: the numbered rule that decided, such as `sandbox.3` or `D14`; `override` or `fault`.
+    why: the reason in words, for the journal.
+    message: `response_message`, where it is not the one of the catalogue.
     fields: further fields of the body, such as `response_data` or `redirect_url`.
-    http_status, headers: only where they differ from the catalogue's.
-    warnings: what was accepted and is still worth a word.
-    awaited_by: the transaction whose callback waits until this answer is out (D16).
+    http_status, headers: only where they differ from the catalogue.
+    warnings: remarks about an accepted request.
+    awaited_by: the transaction whose callback waits until this answer is written (D16).
     """
 
     code: str
@@ -78,7 +78,7 @@ class Reply(NamedTuple):
     awaited_by: str | None = None
 
     def redacted(self) -> "Reply":
-        """The reply with its words redacted (D38); `fields` are the interface's own."""
+        """The reply with its texts redacted (D38); `fields` are the interface's own."""
         return self._replace(
             why=redact_text(self.why),
             message=None if self.message is None else redact_text(self.message),

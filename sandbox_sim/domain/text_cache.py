@@ -1,4 +1,4 @@
-"""Caches of what is made of a text that users send: bounded in number and in length."""
+"""Caches for functions of texts that clients send, bounded in entries and in text length."""
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -6,23 +6,24 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-# With a longer text nothing is kept: it is seldom sent twice, and would take the room of many.
+# Longer texts are not cached: they rarely repeat, and each takes the memory of many.
 LONGEST_TEXT: Final = 512
 
 
 def cached_by_text(maxsize: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Keep the results of a pure function for the last texts of at most `LONGEST_TEXT` characters.
+    """Cache the results of a pure function for the `maxsize` most recent texts.
 
-    So a cache takes at most `maxsize` times some kilobytes, whatever is sent.
+    Texts of more than `LONGEST_TEXT` characters are not cached, so a cache takes at most `maxsize`
+    times some kilobytes.
     """
 
-    def decorated(function: Callable[[str], T]) -> Callable[[str], T]:
+    def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
         cached = lru_cache(maxsize)(function)
 
         @wraps(function)
-        def chosen(text: str) -> T:
+        def call(text: str) -> T:
             return cached(text) if len(text) <= LONGEST_TEXT else function(text)
 
-        return chosen
+        return call
 
-    return decorated
+    return decorate

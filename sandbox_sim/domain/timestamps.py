@@ -1,4 +1,4 @@
-"""Times as the interface writes them: `request_time` coming in, ISO 8601 with Z going out."""
+"""Times in the forms of the interface: `request_time` in requests, ISO 8601 with Z in answers."""
 
 from datetime import datetime
 from typing import Final
@@ -9,9 +9,9 @@ _DAY: Final = (
     r"|02-(?:0[1-9]|1[0-9]|2[0-9]))"
 )
 _MINUTES: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-# `2026-01-31 09:30`, `2026-01-31 09:30:00` and `2026-01-31T09:30:00Z`, there with or without
-# seconds and a fraction of them; days and hours that no calendar has are
-# refused, but for 29 February, which is taken in every year.
+# Accepts `2026-01-31 09:30`, `2026-01-31 09:30:00` and `2026-01-31T09:30:00Z`; the last form with
+# or without seconds and their fraction. Days and hours that no calendar has are refused, except 29
+# February, which is accepted in every year.
 REQUEST_TIME: Final = (
     rf"^[0-9]{{4}}-{_DAY}(?: {_MINUTES}(?::[0-5][0-9])?"
     rf"|T{_MINUTES}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?Z)$"
@@ -19,5 +19,5 @@ REQUEST_TIME: Final = (
 
 
 def iso(moment: datetime) -> str:
-    """A UTC moment in ISO 8601, to the millisecond, with Z."""
+    """A UTC time in ISO 8601 with milliseconds and Z."""
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Operation(StrEnum):
-    """What a client can ask for; the six payments first."""
+    """The operations of the gateway; the six payments first."""
 
     COLLECT = "collect"
     CARD = "card"
@@ -22,7 +22,7 @@ class Operation(StrEnum):
 
 
 class PaymentOption(StrEnum):
-    """`payment_option`, and the `payment_mode` of a callback (D28)."""
+    """The values of `payment_option`, and of `payment_mode` in a callback (D28)."""
 
     MOBILE_MONEY = "MOM"
     CARD = "CRD"

@@ -29,7 +29,7 @@ class IdAllocation:
         ids, count = self._ids, RESERVED_AT_ONCE
         first = await self._store.run(lambda unit: unit.reserve(ids.first, count))
         self._low.clear()
-        ids.take(range(first, first + count), self._low.set)
+        ids.use_numbers(range(first, first + count), self._low.set)
 
     async def run_forever(self) -> None:
         """Reserve more, as they are given."""

@@ -49,7 +49,7 @@ class Sms:
         if isinstance(recipients, Outcome):
             return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
         size = sms_encoding.measure(request.msg_body)
-        messages = self._messages(request.kept(), recipients, size)
+        messages = self._messages(request.redacted(), recipients, size)
         units = size.page_count * len(recipients)
         subject = messages[0].batch_id or messages[0].processing_id
 
@@ -113,7 +113,7 @@ class Sms:
     def _messages(
         self, request: SmsRequest, recipients: Sequence[str], size: Size
     ) -> Sequence[Message]:
-        batch_id = self._ids.message_id() if request.bulk else None
+        batch_id = self._ids.record_id() if request.bulk else None
         now = self._clock.now()
         return [
             sms_messages.acknowledged(
@@ -121,7 +121,7 @@ class Sms:
                 number,
                 size,
                 now,
-                processing_id=self._ids.message_id(),
+                processing_id=self._ids.record_id(),
                 batch_id=batch_id,
             )
             for number in recipients

@@ -8,7 +8,7 @@ from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
 from sandbox_sim.domain.control.field_values import read_match
-from sandbox_sim.domain.msisdn import international
+from sandbox_sim.domain.msisdn import to_international
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 from sandbox_sim.testing.tables import aligned
@@ -177,7 +177,7 @@ def _meets(name: str, found: object, wanted: object) -> bool:
             part in found and _meets(part, found[part], value) for part, value in wanted.items()
         )
     if name in _PHONE_NUMBERS and isinstance(wanted, str):
-        return international(redact_text(wanted)) == international(str(found))
+        return to_international(redact_text(wanted)) == to_international(str(found))
     if name == "amount":
         return wanted == found or _number(wanted) == _number(found)
     # What is masked in a record is found by what it was (D38).

@@ -36,7 +36,7 @@ class SandboxGateway:
     def __init__(self, **settings: Any) -> None:
         """Nothing runs before the `with`."""
         chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
-        self._settings = config.given(chosen, "a keyword")
+        self._settings = config.settings_from(chosen, "a keyword")
         credentials = self._settings.credentials[0]
         self._service_ids = _service_ids(credentials.service_ids)
         self._running: Server | None = None
@@ -297,7 +297,7 @@ def _service_ids(allowed: Sequence[int]) -> Iterator[int]:
     """Of those that the credentials are for, else some that nobody has and no rule is about."""
     if allowed:
         return itertools.cycle(allowed)
-    first = 10**8 + int(RandomIds().message_id()[:7], 16)
+    first = 10**8 + int(RandomIds().record_id()[:7], 16)
     return (number for number in itertools.count(first) if number % 10 != 9)
 
 

@@ -13,7 +13,7 @@ from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control import journal
 from sandbox_sim.domain.control.field_values import FieldValues
 from sandbox_sim.domain.control.journal import Entry
-from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.transactions import WORDING, Change
 from sandbox_sim.domain.sms import sms_messages
@@ -115,7 +115,7 @@ class Delivery:
             at=found.at,
             method=found.method,
             headers=dict(found.headers),
-            body=said(found.body, found.body),
+            body=parse_json(found.body, found.body),
             signature=found.signature,
         )
 
@@ -248,11 +248,11 @@ class Request:
             transaction_id=found.transaction_id,
             method=found.method,
             path=found.path,
-            body=said(request, request),
+            body=parse_json(request, request),
             http_status=found.http_status,
             response_code=found.code,
             rule=found.rule,
             why=found.why,
             warnings=found.warnings,
-            answer=said(answer, answer),
+            answer=parse_json(answer, answer),
         )

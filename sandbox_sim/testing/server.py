@@ -18,7 +18,7 @@ from aiohttp import web
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.hosts import reached
+from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.web.transport.server import GatewayRunner
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Server:
         except BaseException:
             await runner.cleanup()
             raise
-        self.url = f"http://{reached(*runner.addresses[0][:2])}"
+        self.url = f"http://{client_host(*runner.addresses[0][:2])}"
         return runner
 
     def stop(self) -> None:

@@ -25,6 +25,8 @@ DISPATCHER = web.AppKey("FRONTDOOR", Dispatcher)
 OURS = web.AppKey("OURS", tuple[str, ...])
 # What `client_max_size` was made with; aiohttp tells it to requests only.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
+# Whether plain requests go past aiohttp's protocol.
+FAST_PATH = web.AppKey("FAST_PATH", bool)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # Waits for the callbacks on the wire before the server stops, at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
@@ -38,6 +40,7 @@ def make_app(
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
     max_body_bytes: int,
+    fast_path: bool,
 ) -> web.Application:
     """Assemble the application; `base_path` is empty or begins with a slash."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
@@ -46,6 +49,7 @@ def make_app(
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
+    app[FAST_PATH] = fast_path
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
     for face in route_groups:
         for method, path, handler in face.routes():

@@ -1,17 +1,17 @@
-"""Where we are served, for the addresses that we tell. Source: D1."""
+"""The base of the addresses that answers name, such as `redirect_url`. Source: D1."""
 
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 
 class OurAddress:
-    """The setting `public_url`, or without one the address that a request came in by."""
+    """The setting `public_url`; where it is not set, the address that a request came in by."""
 
     def __init__(self, public_url: str | None, base_path: str) -> None:
         self._public_url = public_url
         self._base_path = base_path
 
     def __call__(self, request: IncomingRequest) -> str:
-        """Without a slash at the end."""
+        """Return the address, without a slash at its end."""
         if self._public_url is not None:
             return self._public_url
         transport = request.transport

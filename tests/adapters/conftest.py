@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Answer
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
 
 BODY = '{"trans_ref":"T1","message":"Ɛyɛ"}'.encode()
 TIMEOUT = timedelta(seconds=5)
@@ -78,7 +78,9 @@ async def sender() -> AsyncIterator[HttpCallbackSender]:
         yield sender
 
 
-async def post(sender: HttpCallbackSender, url: str, timeout: timedelta = TIMEOUT) -> Answer:
+async def post(
+    sender: HttpCallbackSender, url: str, timeout: timedelta = TIMEOUT
+) -> ReceiverResponse:
     return await sender.send(url, {"X-Service-Signature": "5ca1ab1e"}, BODY, timeout)
 
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
-from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, read
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
+from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, parse
 from tests.adapters.conftest import Receiver, http, post
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
 
@@ -50,7 +50,7 @@ def can_be_called(address: str) -> bool:
     return True
 
 
-async def attempts_at(*addresses: str) -> list[Answer]:
+async def attempts_at(*addresses: str) -> list[ReceiverResponse]:
     """What the sender gets, where one receiver has every IP address and every port.
 
     Only the connecting of the sockets leads there, so that no other machine is called.
@@ -69,7 +69,7 @@ async def attempts_at(*addresses: str) -> list[Answer]:
         return [await post(sender, address, TIMEOUT) for address in addresses]
 
 
-def arrives(answer: Answer) -> bool:
+def arrives(answer: ReceiverResponse) -> bool:
     return (answer.status_code, answer.problem, answer.failure_kind) == (200, None, None)
 
 
@@ -103,7 +103,7 @@ def test_so_is_whatever_else_it_takes(addresses: list[str]) -> None:
 @given(ODD_ADDRESSES)
 def test_tls_takes_the_host_of_each_address(address: str) -> None:
     assume(can_be_called(address))
-    host = (read(address).raw_host or "").rstrip(".")
+    host = (parse(address).raw_host or "").rstrip(".")
 
     wrapped = TLS.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=host)
 
@@ -127,7 +127,7 @@ async def test_any_fault_in_an_attempt_is_an_answer(monkeypatch: pytest.MonkeyPa
     def fault(*_: object) -> None:
         raise RuntimeError("a fault of our own")
 
-    monkeypatch.setattr(CallbackHosts, "admits_host", fault)
+    monkeypatch.setattr(CallbackHosts, "allows_host", fault)
     (answer,) = await attempts_at("http://shop.example/")
 
     assert answer.failure_kind is FailureKind.EXCHANGE

@@ -129,7 +129,7 @@ async def start_sender() -> AsyncIterator[StartSender]:
     senders: list[HttpCallbackSender] = []
 
     async def start(dns: FakeDns | None = None, **lists: Sequence[str]) -> HttpCallbackSender:
-        hosts = CallbackHosts.of(lists.get("allow", ()), lists.get("deny", ()))
+        hosts = CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
         sender = HttpCallbackSender(VirtualClock(), hosts, dns)
         senders.append(sender)
         return await sender.__aenter__()

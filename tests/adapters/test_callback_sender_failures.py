@@ -12,7 +12,7 @@ import trustme
 from sandbox_sim.adapters import callback_sender
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Answer, FailureKind
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from tests.adapters.conftest import Listen, Receiver, http, post
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
@@ -58,7 +58,7 @@ class TestNoAnswer:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")
             await for_ever(reader, writer)
 
-        monkeypatch.setattr(callback_sender, "_BODY_S", 0.03)
+        monkeypatch.setattr(callback_sender, "_BODY_TIMEOUT_S", 0.03)
         url = await listen(Receiver(behave=half))
         statuses: list[int] = []
 
@@ -183,7 +183,7 @@ class TestNoAnswer:
     async def test_a_sender_that_was_not_opened_says_so(self) -> None:
         answer = await post(HttpCallbackSender(VirtualClock()), "http://127.0.0.1:9/")
 
-        assert answer == Answer(None, "", 0, "the gateway is not running")
+        assert answer == ReceiverResponse(None, "", 0, "the gateway is not running")
 
 
 class TestTls:

@@ -187,7 +187,7 @@ class TestSystemClock:
     ) -> None:
         """A machine that slept, or whose time was set, does not tell: it may be later than due."""
         clock, wake = SystemClock(), asyncio.Event()
-        monkeypatch.setattr("sandbox_sim.adapters.clock.LOOK_AGAIN_S", 0.001)
+        monkeypatch.setattr("sandbox_sim.adapters.clock.RECHECK_S", 0.001)
 
         await asyncio.wait_for(clock.wait(wake, clock.now() + HOUR), AT_ONCE)
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from sandbox_sim.adapters.descriptors import shared_out
+from sandbox_sim.adapters.descriptors import divide_descriptors
 from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL
 
 
 @pytest.mark.parametrize("limit", [64, 256, 1024, 4096, 65_536, 1_000_000])
 def test_callbacks_clients_and_the_rest_fit_together(limit: int) -> None:
-    shared = shared_out(limit)
+    shared = divide_descriptors(limit)
 
     reserve = 128
     assert shared.callbacks + shared.clients + shared.backlog + reserve <= max(limit, 160)
@@ -19,4 +19,4 @@ def test_callbacks_clients_and_the_rest_fit_together(limit: int) -> None:
 
 def test_with_the_usual_limit_1500_receivers_that_hang_are_passed_in_30_seconds() -> None:
     """Each keeps its connection for 2 s while others wait."""
-    assert 1500 / shared_out(1024).callbacks * 2 < 30
+    assert 1500 / divide_descriptors(1024).callbacks * 2 < 30

@@ -11,13 +11,13 @@ from sandbox_sim.gateway.ports import StoreError
 
 KINDS: dict[str, Callable[[RandomIds], str]] = {
     "network_transaction_id": RandomIds.network_transaction_id,
-    "message_id": RandomIds.message_id,
+    "record_id": RandomIds.record_id,
     "request_id": RandomIds.request_id,
     "token": RandomIds.token,
 }
 SHAPES = {
     "network_transaction_id": r"[1-9][0-9]{10}",
-    "message_id": r"[0-9a-f]{32}",
+    "record_id": r"[0-9a-f]{32}",
     "request_id": r"[0-9a-f]{8}-[0-9a-f]+",
     "token": r"[A-Za-z0-9_-]{22}",
 }
@@ -43,7 +43,7 @@ def test_none_comes_twice(kind: str) -> None:
     assert len({KINDS[kind](ids) for _ in range(5000)}) == 5000
 
 
-@pytest.mark.parametrize("kind", ["network_transaction_id", "message_id", "request_id"])
+@pytest.mark.parametrize("kind", ["network_transaction_id", "record_id", "request_id"])
 def test_a_seed_makes_them_come_out_the_same(kind: str) -> None:
     one, same, other, any_ = RandomIds(7), RandomIds(7), RandomIds(8), RandomIds()
     made = {
@@ -73,7 +73,7 @@ def test_chance_is_that_of_the_seed_and_no_id_changes_by_it() -> None:
     assert drawn == [same.draw() for _ in range(100)]
     assert drawn != [other.draw() for _ in range(100)]
     assert all(0 <= number < 1 for number in drawn)
-    assert one.message_id() == RandomIds(7).message_id()
+    assert one.record_id() == RandomIds(7).record_id()
 
 
 class TestNumbers:
@@ -82,7 +82,7 @@ class TestNumbers:
     @pytest.mark.decision("D18")
     def test_they_are_given_one_after_another(self) -> None:
         ids = RandomIds()
-        ids.take(range(5, 8), low=lambda: None)
+        ids.use_numbers(range(5, 8), on_low=lambda: None)
 
         given = [ids.network_transaction_id() for _ in range(3)]
 
@@ -91,14 +91,14 @@ class TestNumbers:
     @pytest.mark.decision("D18")
     def test_they_begin_anew_below_those_of_made_up_people(self) -> None:
         ids = RandomIds()
-        ids.take(range(8 * 10**10 - 1, 8 * 10**10 + 1), low=lambda: None)
+        ids.use_numbers(range(8 * 10**10 - 1, 8 * 10**10 + 1), on_low=lambda: None)
 
         assert [ids.network_transaction_id() for _ in range(2)] == ["89999999999", "10000000000"]
 
     def test_when_half_of_them_are_given_somebody_hears_of_it_once(self) -> None:
         ids = RandomIds()
         heard: list[str] = []
-        ids.take(range(100, 110), low=lambda: heard.append("low"))
+        ids.use_numbers(range(100, 110), on_low=lambda: heard.append("low"))
 
         for _ in range(5):
             ids.network_transaction_id()
@@ -109,20 +109,20 @@ class TestNumbers:
 
     def test_when_all_of_them_are_given_there_is_no_other(self) -> None:
         ids = RandomIds()
-        ids.take(range(2), low=lambda: None)
+        ids.use_numbers(range(2), on_low=lambda: None)
         given = [ids.network_transaction_id() for _ in range(2)]
 
         with pytest.raises(StoreError, match="no network transaction ids are left"):
             ids.network_transaction_id()
 
-        ids.take(range(2, 4), low=lambda: None)
+        ids.use_numbers(range(2, 4), on_low=lambda: None)
         assert ids.network_transaction_id() not in given
 
-    @pytest.mark.parametrize("kind", ["message_id", "request_id"])
+    @pytest.mark.parametrize("kind", ["record_id", "request_id"])
     def test_with_others_all_ids_are_others(self, kind: str) -> None:
         one, same, other = [RandomIds(7) for _ in range(3)]
         for ids, first in ((one, 0), (same, 0), (other, 10)):
-            ids.take(range(first, first + 10), low=lambda: None)
+            ids.use_numbers(range(first, first + 10), on_low=lambda: None)
 
         assert KINDS[kind](one) == KINDS[kind](same)
         assert KINDS[kind](one) != KINDS[kind](other)
@@ -131,7 +131,7 @@ class TestNumbers:
 def test_ids_of_messages_are_in_the_order_in_which_they_were_given() -> None:
     """A database puts each beside the last one."""
     ids = RandomIds()
-    given = [ids.message_id() for _ in range(300)]
+    given = [ids.record_id() for _ in range(300)]
 
     assert given == sorted(given)
     assert {len(each) for each in given} == {32}

@@ -17,12 +17,12 @@ ACCEPTED = {"202", "000", "015"}
 
 
 def test_the_same_seed_makes_the_same_of_them() -> None:
-    assert FakePeople(Sandbox(), ()).lives(42, 55, 30) == PEOPLE.lives(42, 55, 30)
+    assert FakePeople(Sandbox(), ()).sample_records(42, 55, 30) == PEOPLE.sample_records(42, 55, 30)
 
 
 def test_they_are_the_same_on_any_machine() -> None:
     """The names are Faker's, and another version of it may have others."""
-    lives = PEOPLE.lives(42, 55, 2)
+    lives = PEOPLE.sample_records(42, 55, 2)
 
     (person,) = lives.people
     purchase, text = lives.purchases[0], lives.texts[0]
@@ -35,7 +35,7 @@ def test_they_are_the_same_on_any_machine() -> None:
 
 @pytest.mark.parametrize(("seed", "service_id"), [(43, 55), (42, 56), (4, 255)])
 def test_another_makes_other_ones(seed: int, service_id: int) -> None:
-    one, other = PEOPLE.lives(42, 55, 30), PEOPLE.lives(seed, service_id, 30)
+    one, other = PEOPLE.sample_records(42, 55, 30), PEOPLE.sample_records(seed, service_id, 30)
 
     assert one.people != other.people
     ids = [{each.network_transaction_id for each in lives.purchases} for lives in (one, other)]
@@ -46,7 +46,7 @@ def test_another_makes_other_ones(seed: int, service_id: int) -> None:
 
 def test_of_more_the_first_have_the_same_ids() -> None:
     """So what is there of a seed is found whatever was asked for then."""
-    few, many = PEOPLE.lives(42, 55, 3), PEOPLE.lives(42, 55, 30)
+    few, many = PEOPLE.sample_records(42, 55, 3), PEOPLE.sample_records(42, 55, 30)
 
     assert [each.processing_id for each in few.texts] == [
         each.processing_id for each in many.texts[:3]
@@ -59,7 +59,7 @@ def test_of_more_the_first_have_the_same_ids() -> None:
 @pytest.mark.decision("D18")
 @given(seed=st.integers(0, 2**63 - 1), service_id=st.integers(1, 2**63 - 1))
 def test_whoever_they_are_sandbox_takes_what_they_pay(seed: int, service_id: int) -> None:
-    lives = PEOPLE.lives(seed, service_id, 13)
+    lives = PEOPLE.sample_records(seed, service_id, 13)
 
     for purchase in lives.purchases:
         assert decide(purchase.payment, Sandbox(), Facts()).code in ACCEPTED

@@ -99,6 +99,7 @@ def test_streams_are_alike_for_every_service() -> None:
     for seed in range(300):
         each = stream(Random(seed), "s")
         assert b"".join(each.pieces(b"61")) == each.of_service(b"61")
+        assert max(map(len, each.pieces(b"61"))) <= 32_768
         assert each.of_service(b"61").replace(b"61", b"62") == each.of_service(b"62").replace(
             b"61", b"62"
         )

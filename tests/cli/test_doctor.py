@@ -202,7 +202,7 @@ class TestWhatIsWrong:
         assert (result.exit_code, asked) == (1, 1)
         assert "0.2 s to answer" in result.stdout
         assert "wrong    reachable        no answer within 0.2 s\n" in result.stdout
-        assert "Acknowledge first" in result.stdout
+        assert "Acknowledge the callback first" in result.stdout
 
     async def test_what_it_answers_cannot_steer_the_terminal(self, listen: Listen) -> None:
         async def sly(_request: web.Request) -> web.Response:

@@ -32,7 +32,7 @@ class TestTheKey:
         result = await ask("doctor", url)
 
         assert result.exit_code == 1
-        assert "the secret key that this was signed with" in result.stdout
+        assert "the secret key that signed this callback" in result.stdout
 
     async def test_the_option(self, url: str) -> None:
         result, document = await report(url, "--secret-key", "shop-secret")

@@ -257,7 +257,7 @@ class TestAFault:
         result = await on(sandbox, "trigger", operation)
 
         assert result.exit_code == 1
-        assert result.stderr.startswith(f"{words}: fault {rule} struck the answer of rule ")
+        assert result.stderr.startswith(f"{words}: fault {rule} affected the answer of rule ")
         assert result.stderr.endswith("; see `sandbox-sim faults list`\n")
 
     async def test_that_takes_the_request_too(self, sandbox: Sandbox) -> None:
@@ -265,13 +265,15 @@ class TestAFault:
 
         result = await on(sandbox, "trigger", "card")
 
-        assert f": fault {rule} kept it from being processed; see" in result.stderr
+        assert f": fault {rule} stopped its processing; see" in result.stderr
 
     async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "timeout")
         call = partial(Gateway(sandbox.url).call, patience_s=0.5)
 
-        with pytest.raises(Failure, match=f"left waiting: fault {rule} struck the answer of rule"):
+        with pytest.raises(
+            Failure, match=f"left waiting: fault {rule} affected the answer of rule"
+        ):
             await asyncio.to_thread(call, "/sms/balance", {"service_id": 55}, CREDENTIALS)
 
     async def test_that_takes_the_final_status(self, prompt: Sandbox) -> None:

@@ -49,7 +49,7 @@ def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
 def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:
     """What an accepted payment leaves, pending since noon; `fields` of it or of its payment."""
     asked = {name: fields.pop(name) for name in Payment._fields if name in fields}
-    made = Transaction(payment(operation, **asked).kept(), "12345678901", "sandbox_key", NOON)
+    made = Transaction(payment(operation, **asked).redacted(), "12345678901", "sandbox_key", NOON)
     return made._replace(**fields)
 
 

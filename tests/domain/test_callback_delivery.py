@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, Profile, Schedule
+from sandbox_sim.domain.callbacks.callbacks import (
+    Callback,
+    DeliveryState,
+    Profile,
+    ReceiverResponse,
+    Schedule,
+)
 from tests.domain.samples import NOON, SETTLED, settled
 
 SCHEDULE = Schedule()
-TAKEN = Answer(200, "thanks", 12)
-REFUSED = Answer(500, "sorry", 34)
-SILENT = Answer(None, "", 30000, problem="no answer within 30 s")
+TAKEN = ReceiverResponse(200, "thanks", 12)
+REFUSED = ReceiverResponse(500, "sorry", 34)
+SILENT = ReceiverResponse(None, "", 30000, problem="no answer within 30 s")
 STATUS_CODES = st.none() | st.integers(200, 599)
 
 
@@ -82,7 +88,7 @@ def test_a_callback_belongs_to_its_transaction_and_goes_where_the_request_said()
     assert callback.url == "http://127.0.0.1:9/callback"
     assert (callback.service_id, callback.transaction_id) == (55, "T1")
     assert callback.network_transaction_id == json.loads(callback.body)["trans_id"]
-    assert (callback.state, callback.attempts) == (Delivery.PENDING, ())
+    assert (callback.state, callback.attempts) == (DeliveryState.PENDING, ())
 
 
 @pytest.mark.spec("delivery.2", "limits")
@@ -97,9 +103,9 @@ def test_three_attempts_five_minutes_apart_of_thirty_seconds_each() -> None:
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("status_code", [200, 201, 202, 204, 299])
 def test_any_2xx_acknowledges(status_code: int) -> None:
-    callback = composed().tried(Answer(status_code, "", 5), SETTLED, SCHEDULE)
+    callback = composed().with_attempt(ReceiverResponse(status_code, "", 5), SETTLED, SCHEDULE)
 
-    assert callback.state is Delivery.DELIVERED
+    assert callback.state is DeliveryState.DELIVERED
     assert callback.attempts[0].next_attempt_at is None
     assert callback.attempts[0].verdict == f"acknowledged with HTTP {status_code}"
 
@@ -108,9 +114,11 @@ def test_any_2xx_acknowledges(status_code: int) -> None:
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("status_code", [None, 101, 199, 300, 301, 302, 307, 400, 404, 500, 503])
 def test_nothing_else_does(status_code: int | None) -> None:
-    callback = composed().tried(Answer(status_code, "", 5, problem="gone"), SETTLED, SCHEDULE)
+    callback = composed().with_attempt(
+        ReceiverResponse(status_code, "", 5, problem="gone"), SETTLED, SCHEDULE
+    )
 
-    assert callback.state is Delivery.RETRYING
+    assert callback.state is DeliveryState.RETRYING
     assert callback.attempts[0].next_attempt_at == SETTLED + five_minutes(1)
     assert callback.attempts[0].verdict.startswith("not acknowledged: ")
 
@@ -119,20 +127,20 @@ def test_nothing_else_does(status_code: int | None) -> None:
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
-        (Answer(300, "", 5), "redirect"),
-        (Answer(399, "", 5), "redirect"),
-        (Answer(400, "", 5), "HTTP 400, and only 2xx"),
-        (Answer(199, "", 5), "HTTP 199, and only 2xx"),
+        (ReceiverResponse(300, "", 5), "redirect"),
+        (ReceiverResponse(399, "", 5), "redirect"),
+        (ReceiverResponse(400, "", 5), "HTTP 400, and only 2xx"),
+        (ReceiverResponse(199, "", 5), "HTTP 199, and only 2xx"),
         (SILENT, "no answer within 30 s"),
     ],
 )
-def test_the_verdict_says_why(answer: Answer, word: str) -> None:
+def test_the_verdict_says_why(answer: ReceiverResponse, word: str) -> None:
     assert word in callbacks.verdict(answer)
 
 
 @pytest.mark.decision("D30")
 def test_an_attempt_keeps_what_the_receiver_said() -> None:
-    (attempt,) = composed().tried(REFUSED, SETTLED, SCHEDULE).attempts
+    (attempt,) = composed().with_attempt(REFUSED, SETTLED, SCHEDULE).attempts
 
     assert attempt.number == 1
     assert attempt.at == SETTLED
@@ -149,9 +157,9 @@ def test_four_kib_of_an_answer_are_kept() -> None:
 def test_the_third_refusal_is_the_end() -> None:
     callback = composed()
     for attempt in range(3):
-        callback = callback.tried(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
+        callback = callback.with_attempt(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
 
-    assert callback.state is Delivery.FAILED
+    assert callback.state is DeliveryState.FAILED
     assert [attempt.number for attempt in callback.attempts] == [1, 2, 3]
     assert [attempt.next_attempt_at for attempt in callback.attempts] == [
         NOON + five_minutes(1),
@@ -166,9 +174,9 @@ def test_the_third_refusal_is_the_end() -> None:
 def test_one_acknowledgement_is_enough(refusals: int) -> None:
     callback = composed()
     for answer in [REFUSED] * refusals + [TAKEN]:
-        callback = callback.tried(answer, SETTLED, SCHEDULE)
+        callback = callback.with_attempt(answer, SETTLED, SCHEDULE)
 
-    assert callback.state is Delivery.DELIVERED
+    assert callback.state is DeliveryState.DELIVERED
     assert len(callback.attempts) == refusals + 1
 
 
@@ -182,28 +190,30 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
     for status_code in status_codes:
         if not callback.state.is_waiting:
             break
-        callback = callback.tried(Answer(status_code, "", 1, "gone"), SETTLED, schedule)
+        callback = callback.with_attempt(
+            ReceiverResponse(status_code, "", 1, "gone"), SETTLED, schedule
+        )
 
     assert (callback.body, callback.signature) == (before.body, before.signature)
     assert len(callback.attempts) <= attempts
     waiting = [attempt.next_attempt_at is not None for attempt in callback.attempts]
     assert all(waiting[:-1])
-    assert not waiting or waiting[-1] is (callback.state is Delivery.RETRYING)
+    assert not waiting or waiting[-1] is (callback.state is DeliveryState.RETRYING)
 
 
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize(
     ("state", "waiting", "unacknowledged"),
     [
-        (Delivery.PENDING, True, False),
-        (Delivery.RETRYING, True, True),
-        (Delivery.DELIVERED, False, False),
-        (Delivery.FAILED, False, True),
-        (Delivery.DROPPED, False, False),
+        (DeliveryState.PENDING, True, False),
+        (DeliveryState.RETRYING, True, True),
+        (DeliveryState.DELIVERED, False, False),
+        (DeliveryState.FAILED, False, True),
+        (DeliveryState.DROPPED, False, False),
     ],
 )
 def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
-    state: Delivery, *, waiting: bool, unacknowledged: bool
+    state: DeliveryState, *, waiting: bool, unacknowledged: bool
 ) -> None:
     assert (state.is_waiting, state.is_unacknowledged) == (waiting, unacknowledged)
     assert callbacks.shown(composed()._replace(state=state))["unacknowledged"] is unacknowledged
@@ -212,10 +222,10 @@ def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize(("answers", "state"), [([], "pending"), ([TAKEN], "retrying")])
 def test_one_that_is_sent_again_is_pending_only_if_it_was_never_tried(
-    answers: list[Answer], state: str
+    answers: list[ReceiverResponse], state: str
 ) -> None:
     callback = composed()
     for answer in answers:
-        callback = callback.tried(answer, SETTLED, SCHEDULE)
+        callback = callback.with_attempt(answer, SETTLED, SCHEDULE)
 
-    assert callback.again(None).state == state
+    assert callback.to_resend(None).state == state

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, beginning_of, receiver_of
+from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, parse_url_prefix, receiver_of
 
 LOCAL = "http://localhost:5000"
-SHOP = CallbackRoutes.of({"https://shop.example": LOCAL}, {})
+SHOP = CallbackRoutes.parse({"https://shop.example": LOCAL}, {})
 
 
 class TestRewrites:
@@ -43,7 +43,7 @@ class TestRewrites:
         assert SHOP.target(url) == f"{LOCAL}/Hook"
 
     def test_so_they_may_in_the_setting(self) -> None:
-        routes = CallbackRoutes.of({"HTTPS://Shop.Example:443/": "HTTP://localhost:80/"}, {})
+        routes = CallbackRoutes.parse({"HTTPS://Shop.Example:443/": "HTTP://localhost:80/"}, {})
 
         assert routes.target("https://shop.example/hook") == "http://localhost/hook"
 
@@ -51,7 +51,7 @@ class TestRewrites:
         "other", ["http://shop.example", "https://shop.example:80", "https://shop.example/A"]
     )
     def test_what_is_another_address_has_its_own(self, other: str) -> None:
-        routes = CallbackRoutes.of({"https://shop.example/a": LOCAL, other: "http://b.test"}, {})
+        routes = CallbackRoutes.parse({"https://shop.example/a": LOCAL, other: "http://b.test"}, {})
 
         assert routes.target("https://shop.example/a") == LOCAL
         assert routes.target(other) == "http://b.test"
@@ -69,13 +69,13 @@ class TestRewrites:
         ],
     )
     def test_a_path_ends_where_a_segment_does(self, path: str, found: str | None) -> None:
-        routes = CallbackRoutes.of({"https://shop.example/api": f"{LOCAL}/v2"}, {})
+        routes = CallbackRoutes.parse({"https://shop.example/api": f"{LOCAL}/v2"}, {})
         url = f"https://shop.example{path}"
 
         assert routes.target(url) == (url if found is None else LOCAL + found)
 
     def test_the_longest_beginning_counts(self) -> None:
-        routes = CallbackRoutes.of(
+        routes = CallbackRoutes.parse(
             {
                 "https://shop.example": "http://127.0.0.1:1",
                 "https://shop.example/api/v2": "http://127.0.0.1:3",
@@ -96,7 +96,9 @@ class TestRewrites:
         assert SHOP.target("https://me:pw@shop.example/hook") == "http://me:pw@localhost:5000/hook"
 
     def test_what_is_rewritten_is_not_rewritten_again(self) -> None:
-        routes = CallbackRoutes.of({"http://a.test": "http://b.test", "http://b.test": LOCAL}, {})
+        routes = CallbackRoutes.parse(
+            {"http://a.test": "http://b.test", "http://b.test": LOCAL}, {}
+        )
 
         assert routes.target("http://a.test/x") == "http://b.test/x"
 
@@ -122,17 +124,17 @@ class TestRewrites:
     )
     def test_what_begins_no_address_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"such as https://shop\.example"):
-            beginning_of(text)
+            parse_url_prefix(text)
 
 
 class TestHeaders:
     def test_they_go_everywhere(self) -> None:
-        routes = CallbackRoutes.of({}, {"X-Staging": "1"})
+        routes = CallbackRoutes.parse({}, {"X-Staging": "1"})
 
         assert routes.headers_to("http://me@localhost/x") == {"X-Staging": "1"}
 
     def test_a_name_and_password_in_the_address_go_first(self) -> None:
-        routes = CallbackRoutes.of({}, {"authorization": "Bearer 5", "X-Staging": "1"})
+        routes = CallbackRoutes.parse({}, {"authorization": "Bearer 5", "X-Staging": "1"})
 
         assert dict(routes.headers_to("http://me:pw@localhost/x")) == {"X-Staging": "1"}
         assert len(routes.headers_to("http://localhost/a@b")) == 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.control.faults import Fault, Loss, fires
+from sandbox_sim.domain.control.faults import AnswerFault, Fault, fires
 from sandbox_sim.domain.control.user_rules import UserRule, UserRuleKind
 from sandbox_sim.domain.response_codes import Reply
 from tests.records import rule
@@ -26,7 +26,7 @@ def fault_rule(
 def befallen(
     fault: dict[str, Any], draw: Callable[[], float] = lambda: 0.5, **effect: Any
 ) -> Fault:
-    return Fault().joined_by(fault_rule(fault, **effect), draw)
+    return Fault().with_rule(fault_rule(fault, **effect), draw)
 
 
 def met(each: UserRule, requests: int) -> list[bool]:
@@ -34,7 +34,7 @@ def met(each: UserRule, requests: int) -> list[bool]:
     fired = []
     for _ in range(requests):
         fired.append(fires(each, lambda: 0.5))
-        each = each.met(applied=fired[-1])
+        each = each.counted(applied=fired[-1])
     return fired
 
 
@@ -78,11 +78,11 @@ class TestLatency:
 
     def test_several_add_up_and_leave_the_rule_of_the_answer_alone(self) -> None:
         other = fault_rule({"latency": {"fixed_ms": 50.5}}, rule_id="F2")
-        fault = befallen({"latency": {"fixed_ms": 200}}).joined_by(other, lambda: 0.5)
+        fault = befallen({"latency": {"fixed_ms": 200}}).with_rule(other, lambda: 0.5)
 
         assert (fault.latency_ms, fault.processed) == (250.5, True)
         assert fault.apply_to(ACCEPTED) == ACCEPTED._replace(
-            warnings=("fault F1, F2 held the answer back for 250.5 ms",)
+            warnings=("fault F1, F2 delayed the answer by 250.5 ms",)
         )
 
 
@@ -109,21 +109,23 @@ class TestRefusal:
         assert fault.apply_to(fault.refusal()) == fault.refusal()
 
 
-@pytest.mark.parametrize("loss", Loss)
+@pytest.mark.parametrize("loss", AnswerFault)
 class TestLoss:
-    def test_the_request_is_processed_and_the_journal_says_what_was_lost(self, loss: Loss) -> None:
+    def test_the_request_is_processed_and_the_journal_says_what_was_lost(
+        self, loss: AnswerFault
+    ) -> None:
         fault = befallen({loss.value: True})
         told = fault.apply_to(ACCEPTED)
 
-        assert (fault.processed, fault.loss) == (True, loss)
+        assert (fault.processed, fault.answer_fault) == (True, loss)
         assert told._replace(why="", warnings=()) == ACCEPTED._replace(rule="fault", why="")
-        assert told.why == "fault F1 struck the answer of rule sandbox.3: allowlisted number"
+        assert told.why == "fault F1 affected the answer of rule sandbox.3: allowlisted number"
         assert "the answer was" in told.warnings[0]
 
-    def test_or_it_never_arrives(self, loss: Loss) -> None:
+    def test_or_it_never_arrives(self, loss: AnswerFault) -> None:
         fault = befallen({loss.value: True}, processed=False)
         told = fault.apply_to(fault.refusal())
 
         assert not fault.processed
         assert (told.code, told.rule) == ("500", "fault")
-        assert told.why == "fault F1 kept it from being processed"
+        assert told.why == "fault F1 stopped its processing"

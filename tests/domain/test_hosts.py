@@ -7,13 +7,13 @@ from hypothesis import given, strategies as st
 
 from sandbox_sim.domain.hosts import (
     Host,
-    address_of,
-    host_of,
+    client_host,
     is_loopback,
-    name_of,
-    origin_of,
-    pattern_of,
-    reached,
+    normalized_host,
+    parse_address,
+    parse_host_header,
+    parse_host_pattern,
+    parse_origin_header,
 )
 
 NAMES = st.from_regex(r"[a-z0-9_]([a-z0-9_-]{0,8}[a-z0-9])?(\.[a-z]{2,5}){0,2}", fullmatch=True)
@@ -23,18 +23,18 @@ PORTS = st.none() | st.integers(0, 65535)
 class TestAddresses:
     @given(st.ip_addresses(v=4))
     def test_ipv4_within_ipv6_is_the_ipv4_address(self, address: IPv4Address) -> None:
-        assert address_of(f"::ffff:{address}") == address_of(str(address)) == address
+        assert parse_address(f"::ffff:{address}") == parse_address(str(address)) == address
 
     @given(st.ip_addresses(v=6))
     def test_a_zone_is_no_part_of_an_address(self, address: IPv6Address) -> None:
-        assert address_of(f"{address}%eth0") == address_of(str(address))
+        assert parse_address(f"{address}%eth0") == parse_address(str(address))
 
     @pytest.mark.parametrize(
         "text",
         ["", "localhost", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "[::1]"],
     )
     def test_any_other_way_to_write_one_is_none(self, text: str) -> None:
-        assert address_of(text) is None
+        assert parse_address(text) is None
 
     @pytest.mark.parametrize(
         ("text", "name"),
@@ -47,15 +47,17 @@ class TestAddresses:
         ],
     )
     def test_names_have_one_form(self, text: str, name: str) -> None:
-        assert name_of(text) == name
+        assert normalized_host(text) == name
 
 
 class TestHeaders:
     @given(NAMES | st.ip_addresses().map(str), PORTS)
     def test_a_host_reads_back_as_it_was_written(self, name: str, port: int | None) -> None:
-        host = Host(name_of(name), port)
+        host = Host(normalized_host(name), port)
 
-        assert host_of(str(host)) == host._replace(port=None if port in {80, 443} else port)
+        assert parse_host_header(str(host)) == host._replace(
+            port=None if port in {80, 443} else port
+        )
 
     @pytest.mark.parametrize(
         "header",
@@ -66,13 +68,13 @@ class TestHeaders:
         ],
     )
     def test_what_is_no_host_is_none(self, header: str) -> None:
-        assert host_of(header) is None
+        assert parse_host_header(header) is None
 
     @given(st.text())
     def test_any_header_is_read(self, header: str) -> None:
-        host = host_of(header)
+        host = parse_host_header(header)
 
-        assert host is None or host_of(str(host)) == host
+        assert host is None or parse_host_header(str(host)) == host
 
     @pytest.mark.parametrize(
         ("header", "host"),
@@ -88,7 +90,7 @@ class TestHeaders:
         ],
     )
     def test_an_origin_is_that_of_a_web_page(self, header: str, host: Host | None) -> None:
-        assert origin_of(header) == host
+        assert parse_origin_header(header) == host
 
 
 class TestPatterns:
@@ -120,21 +122,21 @@ class TestPatterns:
         ],
     )
     def test_an_entry_means_these_hosts(self, entry: str, header: str, *, fits: bool) -> None:
-        host = host_of(header)
+        host = parse_host_header(header)
 
         assert host is not None
-        assert host.fits(pattern_of(entry)) is fits
+        assert host.matches(parse_host_pattern(entry)) is fits
 
     @given(NAMES | st.ip_addresses().map(str), PORTS)
     def test_a_host_as_it_is_shown_is_an_entry_that_means_it(
         self, name: str, port: int | None
     ) -> None:
         """An answer tells people to add it to the setting."""
-        host = host_of(str(Host(name_of(name), port)))
+        host = parse_host_header(str(Host(normalized_host(name), port)))
 
         assert host is not None
-        assert host.fits(pattern_of(str(host)))
-        assert host.fits(pattern_of(host.name))
+        assert host.matches(parse_host_pattern(str(host)))
+        assert host.matches(parse_host_pattern(host.name))
 
     @pytest.mark.parametrize(
         "entry",
@@ -142,7 +144,7 @@ class TestPatterns:
     )
     def test_what_is_none_is_refused_with_examples(self, entry: str) -> None:
         with pytest.raises(ValueError, match=r"such as gateway\.example"):
-            pattern_of(entry)
+            parse_host_pattern(entry)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
@@ -169,4 +171,4 @@ def test_anything_else(host: str) -> None:
     ],
 )
 def test_where_a_server_is_reached_from_its_own_machine(host: str, shown: str) -> None:
-    assert str(reached(host, 8233)) == shown
+    assert str(client_host(host, 8233)) == shown

@@ -30,14 +30,14 @@ AMOUNTS = st.decimals("0.01", 1_000_000, places=2)
 def life(subject: Transaction, end: Status) -> list[Posting]:
     """What a transaction posts from its 202 to its end."""
     steps = (subject, subject.moved(end, SETTLED))
-    return [posting for step in steps if (posting := ledger.movement(step)) is not None]
+    return [posting for step in steps if (posting := ledger.posting_for(step)) is not None]
 
 
 @pytest.mark.spec("sandbox.9", "endpoint.8")
 @pytest.mark.decision("D21")
 @pytest.mark.parametrize("service_id", [1, 55, 90, 98, 1000])
 def test_the_figures_of_any_service(service_id: int) -> None:
-    figures = {account.value: ledger.figure(service_id, account) for account in Account}
+    figures = {account.value: ledger.fixed_balance(service_id, account) for account in Account}
 
     assert figures == {"collection": 100000, "payout": 10000, "sms": 500, "airtime": 1000}
 
@@ -46,7 +46,7 @@ def test_the_figures_of_any_service(service_id: int) -> None:
 @pytest.mark.decision("D21")
 @pytest.mark.parametrize("service_id", [9, 59, 99, 1009])
 def test_the_figures_of_a_service_that_ends_in_9(service_id: int) -> None:
-    figures = {account.value: ledger.figure(service_id, account) for account in Account}
+    figures = {account.value: ledger.fixed_balance(service_id, account) for account in Account}
 
     assert figures == {"collection": 10, "payout": 5, "sms": 0, "airtime": 1}
 
@@ -70,18 +70,18 @@ def test_the_last_digit_of_a_service_decides(service_id: int) -> None:
     ],
 )
 def test_a_balance_is_written_as_the_interface_writes_it(amount: str, written: str) -> None:
-    assert repr(ledger.figure_in_json(Decimal(amount))) == written
+    assert repr(ledger.balance_number(Decimal(amount))) == written
 
 
 @pytest.mark.spec("endpoint.8")
 @given(st.decimals(-(10**9), 10**9, places=2))
 def test_a_balance_keeps_its_value(amount: Decimal) -> None:
-    assert ledger.figure_in_json(amount) == pytest.approx(float(amount), rel=1e-12, abs=0)
+    assert ledger.balance_number(amount) == pytest.approx(float(amount), rel=1e-12, abs=0)
 
 
 @pytest.mark.spec("endpoint.8")
 def test_a_balance_of_less_than_a_millionth_keeps_it_too() -> None:
-    assert ledger.figure_in_json(Decimal(5) - Decimal("4.9999999")) == 0.0000001
+    assert ledger.balance_number(Decimal(5) - Decimal("4.9999999")) == 0.0000001
 
 
 @pytest.mark.spec("sandbox.9", "sandbox.10", "limits")
@@ -100,7 +100,7 @@ def test_a_balance_of_less_than_a_millionth_keeps_it_too() -> None:
     ],
 )
 def test_accounts_open_with_the_figures(service_id: int, account: Account, amount: int) -> None:
-    posting = ledger.opening(service_id, account, 500, NOON)
+    posting = ledger.opening_posting(service_id, account, 500, NOON)
 
     assert posting == Posting(service_id, account, Decimal(amount), "opening", "", NOON)
 
@@ -110,12 +110,12 @@ def test_accounts_open_with_the_figures(service_id: int, account: Account, amoun
 def test_the_opening_units_are_a_setting_but_for_a_service_that_ends_in_9(
     service_id: int, units: int
 ) -> None:
-    assert ledger.opening(service_id, Account.SMS, 20, NOON).amount == units
+    assert ledger.opening_posting(service_id, Account.SMS, 20, NOON).amount == units
 
 
 @pytest.mark.decision("D22")
 def test_the_opening_units_touch_no_other_account() -> None:
-    assert ledger.opening(55, Account.PAYOUT, 20, NOON).amount == 10000
+    assert ledger.opening_posting(55, Account.PAYOUT, 20, NOON).amount == 10000
 
 
 # Any amount that a JSON number can say.
@@ -130,7 +130,7 @@ def test_a_balance_is_the_sum_of_its_postings_to_the_last_digit(amounts: list[De
         balance = balance.after(Posting(55, Account.PAYOUT, amount, "deposited", "", SETTLED))
 
     assert Fraction(balance.amount) == sum(map(Fraction, amounts))
-    assert balance == (ledger.total(amounts), SETTLED)
+    assert balance == (ledger.exact_sum(amounts), SETTLED)
 
 
 @pytest.mark.decision("D22")
@@ -156,7 +156,7 @@ def test_an_audit_agrees_where_balance_and_sum_are_the_same(balance: str, agrees
 def test_a_line_must_meet_all_that_is_asked_for(query: LedgerQuery, admitted: bool) -> None:
     line = LedgerLine(7, Posting(55, Account.SMS, Decimal(-1), "charge", "M1", NOON))
 
-    assert query.admits(line) is admitted
+    assert query.matches(line) is admitted
 
 
 @pytest.mark.decision("D21")

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState, Profile
 from sandbox_sim.domain.control.overrides import (
-    CODE_OF_QUERY,
-    HOLD,
-    Behaviour,
+    MAX_REORDER_WAIT,
+    SUCCESS_CODES,
+    CallbackBehaviour,
     Override,
-    contradiction,
-    override_of,
+    contradiction_in,
+    parse_override,
 )
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE
@@ -30,16 +30,16 @@ PENDING = Override("O1", Status.PENDING)
         Override("O1"),
         Override("O1", Status.CANCELLED),
         Override("O1", response_code="402"),
-        Override("O1", delay_ms=5, callback=Behaviour(drop=True)),
-        Override("O1", callback=Behaviour(False, 3, 20, True, True, Profile.EVENT, True)),
+        Override("O1", delay_ms=5, callback=CallbackBehaviour(drop=True)),
+        Override("O1", callback=CallbackBehaviour(False, 3, 20, True, True, Profile.EVENT, True)),
     ],
 )
 def test_it_is_read_as_it_is_shown(override: Override) -> None:
-    assert override_of(override.shown()) == override
+    assert parse_override(override.shown()) == override
 
 
 def test_it_is_shown_by_what_it_asks_for() -> None:
-    assert Override("O1", Status.FAILED, callback=Behaviour(duplicate=2)).shown() == {
+    assert Override("O1", Status.FAILED, callback=CallbackBehaviour(duplicate=2)).shown() == {
         "id": "O1",
         "outcome": {"status": "001"},
         "delay_ms": 0,
@@ -68,7 +68,7 @@ class TestOutcomes:
             assert outcome.rule == "override"
             assert outcome.why == f"override O1 asks for response_code {code}"
 
-    @pytest.mark.parametrize("operation", CODE_OF_QUERY)
+    @pytest.mark.parametrize("operation", SUCCESS_CODES)
     def test_of_another_request(self, operation: Operation) -> None:
         for code in CATALOGUE:
             refusal = Override("O1", response_code=code).refusal(operation)
@@ -98,7 +98,7 @@ class TestOutcomes:
     [
         (PENDING, set(ACCEPTANCE)),
         (Override("O1", delay_ms=1), set(ACCEPTANCE)),
-        (Override("O1", callback=Behaviour(drop=True)), set(ACCEPTANCE)),
+        (Override("O1", callback=CallbackBehaviour(drop=True)), set(ACCEPTANCE)),
         (Override("O1", response_code="500"), set(Operation)),
         (Override("O1", response_code="402"), set(ACCEPTANCE)),
         (Override("O1", response_code="027"), {*ACCEPTANCE, Operation.STATUS}),
@@ -114,8 +114,8 @@ class TestOutcomes:
     ],
 )
 def test_which_operations_it_is_for(override: Override, concerned: set[Operation]) -> None:
-    assert {each for each in Operation if override.concerns(each)} == concerned
-    assert not override.concerns(None)
+    assert {each for each in Operation if override.applies_to(each)} == concerned
+    assert not override.applies_to(None)
 
 
 def asking(**asked: Any) -> Override:
@@ -128,28 +128,36 @@ def asking(**asked: Any) -> Override:
         (asking(), None, "outcome, delay_ms or callback"),
         (asking(response_code="402", status=Status.FAILED), None, "outcome.status"),
         (asking(response_code="015", delay_ms=1), None, "delay_ms"),
-        (asking(response_code="500", callback=Behaviour(drop=True)), None, "callback"),
+        (asking(response_code="500", callback=CallbackBehaviour(drop=True)), None, "callback"),
         (asking(status=Status.FAILED), Operation.SMS, "match.operation is sms"),
         (asking(delay_ms=1), Operation.STATUS, "match.operation is status"),
-        (asking(callback=Behaviour(drop=True)), Operation.BALANCE, "match.operation is balance"),
+        (
+            asking(callback=CallbackBehaviour(drop=True)),
+            Operation.BALANCE,
+            "match.operation is balance",
+        ),
         (asking(response_code="000"), Operation.COLLECT, "accepted with 202"),
         (asking(response_code="202"), Operation.CARD, "accepted with 000"),
         (asking(response_code="370"), Operation.SMS_HISTORY, "accepted with 393"),
-        (asking(callback=Behaviour(drop=True, duplicate=2)), None, "callback.duplicate"),
-        (asking(callback=Behaviour(drop=True, delay_ms=2)), None, "callback.delay_ms"),
-        (asking(callback=Behaviour(drop=True, reorder=True)), None, "callback.reorder"),
-        (asking(callback=Behaviour(reorder=True, delay_ms=2)), None, "callback.delay_ms"),
-        (asking(callback=Behaviour(reorder=True, before_response=True)), None, "callback.reorder"),
-        (asking(callback=Behaviour(before_response=True), delay_ms=1), None, "delay_ms"),
+        (asking(callback=CallbackBehaviour(drop=True, duplicate=2)), None, "callback.duplicate"),
+        (asking(callback=CallbackBehaviour(drop=True, delay_ms=2)), None, "callback.delay_ms"),
+        (asking(callback=CallbackBehaviour(drop=True, reorder=True)), None, "callback.reorder"),
+        (asking(callback=CallbackBehaviour(reorder=True, delay_ms=2)), None, "callback.delay_ms"),
         (
-            asking(callback=Behaviour(before_response=True), status=Status.PENDING),
+            asking(callback=CallbackBehaviour(reorder=True, before_response=True)),
+            None,
+            "callback.reorder",
+        ),
+        (asking(callback=CallbackBehaviour(before_response=True), delay_ms=1), None, "delay_ms"),
+        (
+            asking(callback=CallbackBehaviour(before_response=True), status=Status.PENDING),
             None,
             "outcome.status 002",
         ),
     ],
 )
 def test_what_cannot_be_had(override: Override, operation: Operation | None, named: str) -> None:
-    assert named in (contradiction(override, operation) or "")
+    assert named in (contradiction_in(override, operation) or "")
 
 
 @pytest.mark.parametrize(
@@ -162,42 +170,53 @@ def test_what_cannot_be_had(override: Override, operation: Operation | None, nam
         (asking(response_code="370"), None),
         (asking(response_code="370"), Operation.SMS),
         (asking(response_code="000"), Operation.STATUS),
-        (asking(delay_ms=5, callback=Behaviour(duplicate=2, delay_ms=5)), Operation.BILL),
-        (asking(callback=Behaviour(before_response=True, duplicate=2, bad_signature=True)), None),
-        (asking(callback=Behaviour(reorder=True, duplicate=2, profile=Profile.FLAT)), None),
-        (asking(status=Status.PENDING, callback=Behaviour(drop=True)), None),
+        (asking(delay_ms=5, callback=CallbackBehaviour(duplicate=2, delay_ms=5)), Operation.BILL),
+        (
+            asking(
+                callback=CallbackBehaviour(before_response=True, duplicate=2, bad_signature=True)
+            ),
+            None,
+        ),
+        (asking(callback=CallbackBehaviour(reorder=True, duplicate=2, profile=Profile.FLAT)), None),
+        (asking(status=Status.PENDING, callback=CallbackBehaviour(drop=True)), None),
     ],
 )
 def test_what_can(override: Override, operation: Operation | None) -> None:
-    assert contradiction(override, operation) is None
+    assert contradiction_in(override, operation) is None
 
 
 class TestCallbacks:
     @pytest.mark.parametrize(
         ("manner", "kind", "after"),
         [
-            (Behaviour(), JobKind.DELIVER, timedelta()),
-            (Behaviour(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
-            (Behaviour(reorder=True), JobKind.LET_GO, HOLD),
+            (CallbackBehaviour(), JobKind.DELIVER, timedelta()),
+            (CallbackBehaviour(delay_ms=1500), JobKind.DELIVER, timedelta(seconds=1.5)),
+            (CallbackBehaviour(reorder=True), JobKind.RELEASE, MAX_REORDER_WAIT),
         ],
     )
-    def test_when_it_leaves(self, manner: Behaviour, kind: JobKind, after: timedelta) -> None:
-        departure = manner.departure(callback(), NOW)
+    def test_when_it_leaves(
+        self, manner: CallbackBehaviour, kind: JobKind, after: timedelta
+    ) -> None:
+        departure = manner.delivery_job(callback(), NOW)
 
         assert departure is not None
         assert departure == (NOW + after, kind, 55, "C1", 0)
 
     def test_a_dropped_one_does_not(self) -> None:
-        assert Behaviour(drop=True).departure(callback(), NOW) is None
+        assert CallbackBehaviour(drop=True).delivery_job(callback(), NOW) is None
 
     def test_it_says_why_it_behaves_so(self) -> None:
-        dropped = Override("O1", Status.FAILED, callback=Behaviour(drop=True)).marked(callback())
-        held = Override("O1", callback=Behaviour(reorder=True, duplicate=2)).marked(callback())
+        dropped = Override("O1", Status.FAILED, callback=CallbackBehaviour(drop=True)).applied_to(
+            callback()
+        )
+        held = Override("O1", callback=CallbackBehaviour(reorder=True, duplicate=2)).applied_to(
+            callback()
+        )
 
-        assert (dropped.state, dropped.held) == (Delivery.DROPPED, False)
+        assert (dropped.state, dropped.held) == (DeliveryState.DROPPED, False)
         assert dropped.note == "override O1 asks for status 001, callback drop"
-        assert (held.state, held.held) == (Delivery.PENDING, True)
+        assert (held.state, held.held) == (DeliveryState.PENDING, True)
         assert held.note == "override O1 asks for callback duplicate 2, callback reorder"
 
     def test_one_that_behaves_needs_no_word(self) -> None:
-        assert Override("O1", Status.FAILED).marked(callback()) == callback()
+        assert Override("O1", Status.FAILED).applied_to(callback()) == callback()

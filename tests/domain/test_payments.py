@@ -26,18 +26,18 @@ def test_the_party_of_a_payout_depends_on_the_option(option: str, mobile: bool) 
 @pytest.mark.decision("D20")
 @pytest.mark.parametrize(("nw", "asks"), [("CRD", True), ("VIS", False), ("MAS", False)])
 def test_the_hosted_page_asks_for_the_card_in_the_production_shape(nw: str, asks: bool) -> None:
-    assert payment(Operation.CARD, nw=nw).asks_for_card is asks
+    assert payment(Operation.CARD, nw=nw).uses_card_entry is asks
 
 
 @OPERATIONS
 def test_only_a_card_collection_has_a_page_to_ask_on(operation: Operation) -> None:
-    assert payment(operation, nw="CRD").asks_for_card is (operation is Operation.CARD)
+    assert payment(operation, nw="CRD").uses_card_entry is (operation is Operation.CARD)
 
 
 @pytest.mark.decision("D28")
 @pytest.mark.parametrize("option", ["CRD", "CRM"])
 def test_a_card_that_pays_is_masked(option: str) -> None:
-    shown = payment(Operation.CARD, payment_mode=option).kept().party
+    shown = payment(Operation.CARD, payment_mode=option).redacted().party
 
     assert shown == "411111******1111"
 
@@ -46,7 +46,7 @@ def test_a_card_that_pays_is_masked(option: str) -> None:
 def test_a_card_that_is_paid_is_masked() -> None:
     paid = payment(Operation.PAYOUT, nw="VIS", payment_mode="CRD", party="4111111111111111")
 
-    assert paid.kept().party == "411111******1111"
+    assert paid.redacted().party == "411111******1111"
 
 
 @pytest.mark.decision("D28")
@@ -55,4 +55,4 @@ def test_a_card_that_is_paid_is_masked() -> None:
     [Operation.COLLECT, Operation.DEPOSIT, Operation.PAYOUT, Operation.BILL, Operation.AIRTIME],
 )
 def test_a_number_or_an_account_is_shown_as_it_came(operation: Operation) -> None:
-    assert payment(operation).kept() == payment(operation)
+    assert payment(operation).redacted() == payment(operation)

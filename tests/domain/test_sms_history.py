@@ -56,7 +56,7 @@ def test_a_query_asks_for_the_first_20_and_filters_nothing() -> None:
     query = HistoryQuery(55)
 
     assert (query.page, query.limit, query.filtered) == (1, 20, False)
-    assert query.admits(message())
+    assert query.matches(message())
 
 
 @pytest.mark.spec("endpoint.11")
@@ -66,7 +66,7 @@ def test_a_status_filter(wanted: SmsStatus, status: SmsStatus) -> None:
     query = HistoryQuery(55, status=wanted)
 
     assert query.filtered
-    assert query.admits(message(status=status)) is (status is wanted)
+    assert query.matches(message(status=status)) is (status is wanted)
 
 
 @pytest.mark.spec("endpoint.11")
@@ -75,7 +75,7 @@ def test_a_batch_filter(batch_id: str | None, admitted: bool) -> None:
     query = HistoryQuery(55, batch_id="B1")
 
     assert query.filtered
-    assert query.admits(message(batch_id=batch_id)) is admitted
+    assert query.matches(message(batch_id=batch_id)) is admitted
 
 
 @pytest.mark.spec("endpoint.11")
@@ -92,7 +92,7 @@ def test_both_dates_are_included_to_their_last_moment(created_at: str, admitted:
     query = HistoryQuery(55, start_date=date(2026, 1, 1), end_date=date(2026, 1, 2))
 
     assert query.filtered
-    assert query.admits(message(created_at=datetime.fromisoformat(created_at))) is admitted
+    assert query.matches(message(created_at=datetime.fromisoformat(created_at))) is admitted
 
 
 @pytest.mark.spec("endpoint.11")
@@ -101,7 +101,7 @@ def test_either_date_may_be_open(start: date | None, end: date | None, at: datet
     query = HistoryQuery(55, start_date=start, end_date=end)
     expected = (start or date.min) <= at.date() <= (end or date.max)
 
-    assert query.admits(message(created_at=at)) is expected
+    assert query.matches(message(created_at=at)) is expected
 
 
 @pytest.mark.spec("endpoint.11")
@@ -123,5 +123,5 @@ def test_filters_add_up(
     ]
     together = HistoryQuery(55, status=status, batch_id=batch_id, start_date=start, end_date=end)
 
-    assert together.admits(subject) is all(query.admits(subject) for query in alone)
+    assert together.matches(subject) is all(query.matches(subject) for query in alone)
     assert together.filtered is any(query.filtered for query in alone)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.domain.callbacks.callbacks import Attempt
-from sandbox_sim.domain.control.snapshots import is_name, moved_on
+from sandbox_sim.domain.control.snapshots import is_valid_name, with_times_shifted
 from sandbox_sim.domain.ledger import LedgerLine
 from sandbox_sim.domain.payments.transactions import Status
 from tests.records import (
@@ -44,7 +44,7 @@ ATTEMPT = Attempt(
     ids=lambda value: type(value).__name__,
 )
 def test_its_times_are_later_and_all_else_is_as_it_was(record: Any, times: set[str]) -> None:
-    moved = moved_on(record, timedelta(hours=2))
+    moved = with_times_shifted(record, timedelta(hours=2))
 
     later = {name: getattr(record, name) + timedelta(hours=2) for name in times}
     assert moved == record._replace(**later)
@@ -54,21 +54,25 @@ def test_its_times_are_later_and_all_else_is_as_it_was(record: Any, times: set[s
 def test_records_inside_of_it_move_too() -> None:
     by = timedelta(minutes=1)
 
-    assert moved_on(callback(attempts=(ATTEMPT,)), by).attempts == (moved_on(ATTEMPT, by),)
-    assert moved_on(LedgerLine(1, posting()), by) == LedgerLine(1, moved_on(posting(), by))
+    assert with_times_shifted(callback(attempts=(ATTEMPT,)), by).attempts == (
+        with_times_shifted(ATTEMPT, by),
+    )
+    assert with_times_shifted(LedgerLine(1, posting()), by) == LedgerLine(
+        1, with_times_shifted(posting(), by)
+    )
 
 
 def test_where_no_time_has_gone_by_it_is_the_same() -> None:
     record = callback(attempts=(ATTEMPT,))
 
-    assert moved_on(record, timedelta()) is record
+    assert with_times_shifted(record, timedelta()) is record
 
 
 @pytest.mark.parametrize("name", ["a", "before.v1_2-x", "A" * 64])
 def test_names(name: str) -> None:
-    assert is_name(name)
+    assert is_valid_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "A" * 65, "a/b", "é", "a\n"])
 def test_what_is_no_name(name: str) -> None:
-    assert not is_name(name)
+    assert not is_valid_name(name)

@@ -9,7 +9,13 @@ from sandbox_sim.domain.text_cache import LONGEST_TEXT, cached_by_text
 
 PACKAGE = Path(sandbox_sim.__file__).parent
 # Caches of functions that no user sends a text to: numbers, settings, and statements of ours.
-NOT_OF_TEXTS = {"_first_lines", "_exactly", "_in_all", "_numbered", "_short_body"}
+NOT_OF_TEXTS = {
+    "_first_lines",
+    "_exactly",
+    "_client_timeout",
+    "_with_numbered_parameters",
+    "_short_body",
+}
 
 
 class Made:

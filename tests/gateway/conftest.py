@@ -9,7 +9,7 @@ from operator import methodcaller
 import pytest
 
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Schedule
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Schedule
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.ports import StoreError, Unit
@@ -81,7 +81,7 @@ class Works:
         assert found is not None
         return found
 
-    async def states(self) -> dict[str, Delivery]:
+    async def states(self) -> dict[str, DeliveryState]:
         return {
             each.id: each.state
             for each in await self.store.run(lambda u: u.list_callbacks(every(SERVICE)))

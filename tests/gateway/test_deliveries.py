@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Answer, Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState, ReceiverResponse
 from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.ports import JobLost
 from tests.fakes import BROKEN, OK, SILENT
@@ -43,15 +43,15 @@ class TestAttempts:
     @pytest.mark.parametrize(
         ("answers", "state", "attempts"),
         [
-            ([OK], Delivery.DELIVERED, 1),
-            ([Answer(204, "", 1)], Delivery.DELIVERED, 1),
-            ([BROKEN, OK], Delivery.DELIVERED, 2),
-            ([SILENT, Answer(302, "", 1), OK], Delivery.DELIVERED, 3),
-            ([BROKEN, SILENT, BROKEN], Delivery.FAILED, 3),
+            ([OK], DeliveryState.DELIVERED, 1),
+            ([ReceiverResponse(204, "", 1)], DeliveryState.DELIVERED, 1),
+            ([BROKEN, OK], DeliveryState.DELIVERED, 2),
+            ([SILENT, ReceiverResponse(302, "", 1), OK], DeliveryState.DELIVERED, 3),
+            ([BROKEN, SILENT, BROKEN], DeliveryState.FAILED, 3),
         ],
     )
     async def test_it_is_tried_until_it_is_taken_or_three_times(
-        self, works: Works, answers: list[Answer], state: Delivery, attempts: int
+        self, works: Works, answers: list[ReceiverResponse], state: DeliveryState, attempts: int
     ) -> None:
         works.sender.answers = list(answers)
         await works.notify(callback())
@@ -77,7 +77,10 @@ class TestAttempts:
         assert first == second == third
 
     async def test_each_keeps_what_the_receiver_said(self, works: Works) -> None:
-        works.sender.answers = [Answer(503, "maintenance", 12), Answer(None, "", 30000, "silence")]
+        works.sender.answers = [
+            ReceiverResponse(503, "maintenance", 12),
+            ReceiverResponse(None, "", 30000, "silence"),
+        ]
         await works.notify(callback())
 
         await works.jobs.advance(FIVE_MINUTES)
@@ -99,13 +102,13 @@ class TestAttempts:
 
         await works.jobs.settle()
 
-        assert (await works.callback()).state is Delivery.RETRYING
+        assert (await works.callback()).state is DeliveryState.RETRYING
         assert await works.next_due() == after(minutes=5)
 
 
 async def test_one_that_is_done_with_is_not_sent_again(works: Works) -> None:
     """Its job is finished all the same."""
-    await works.notify(callback("C1", state=Delivery.DELIVERED))
+    await works.notify(callback("C1", state=DeliveryState.DELIVERED))
 
     await works.jobs.settle()
 
@@ -149,7 +152,7 @@ class TestTheLog:
         self,
         works: Works,
         caplog: pytest.LogCaptureFixture,
-        answers: list[Answer],
+        answers: list[ReceiverResponse],
         level: int,
         words: str,
     ) -> None:
@@ -181,7 +184,7 @@ class TestTheLog:
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
-        await works.notify(callback().sent_to("http://ama:s3same@shop.test/callback"))
+        await works.notify(callback().with_address("http://ama:s3same@shop.test/callback"))
 
         await works.jobs.settle()
 
@@ -202,7 +205,7 @@ class TestWhatMayNotHappen:
         await works.jobs.settle()
 
         states = await works.states()
-        assert states["shop.test 0"] is Delivery.DELIVERED
+        assert states["shop.test 0"] is DeliveryState.DELIVERED
 
     @pytest.mark.parametrize("url", ["http://[:::]/", "http://a\u2100b.test/"])
     async def test_an_address_that_cannot_be_taken_apart_is_tried_and_recorded(
@@ -213,7 +216,7 @@ class TestWhatMayNotHappen:
 
         await works.jobs.advance(timedelta(days=1))
 
-        assert await works.states() == {"odd": Delivery.FAILED}
+        assert await works.states() == {"odd": DeliveryState.FAILED}
 
     async def test_an_attempt_of_a_service_that_was_reset_leaves_no_trace(
         self, works: Works
@@ -242,7 +245,7 @@ class TestWhatMayNotHappen:
 
         tries = caplog.text.count("could not be recorded, trying again: the disk is full")
         assert (tries, len(works.sender.posts)) == (3, 1)
-        assert await works.states() == {"C1": Delivery.DELIVERED}
+        assert await works.states() == {"C1": DeliveryState.DELIVERED}
 
     async def test_senders_that_raise_leave_nobody_in_the_queue(self, works: Works) -> None:
         works.sender.raises = [RuntimeError("a bug") for _ in range(32)]
@@ -250,7 +253,7 @@ class TestWhatMayNotHappen:
 
         await works.jobs.settle()
 
-        delivered = [s for s in (await works.states()).values() if s is Delivery.DELIVERED]
+        delivered = [s for s in (await works.states()).values() if s is DeliveryState.DELIVERED]
         assert len(delivered) >= 40 - 32
 
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.gateway.callbacks import callback_dispatcher
 from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL, PER_RECEIVER
 from tests.fakes import NO_DESCRIPTORS
@@ -23,8 +23,8 @@ class TestFairness:
         await works.start()
 
         states = await works.states()
-        assert all(states[f"quick.test {n}"] is Delivery.DELIVERED for n in range(100))
-        assert all(states[f"slow.test {n}"] is Delivery.PENDING for n in range(100))
+        assert all(states[f"quick.test {n}"] is DeliveryState.DELIVERED for n in range(100))
+        assert all(states[f"slow.test {n}"] is DeliveryState.PENDING for n in range(100))
 
     async def test_once_it_answers_it_gets_all_of_them(self, works: Works) -> None:
         works.sender.hang(SLOW)
@@ -34,7 +34,7 @@ class TestFairness:
         works.sender.let_go()
         await asyncio.wait_for(works.deliveries.wait_idle(), 1)
 
-        assert set((await works.states()).values()) == {Delivery.DELIVERED}
+        assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
         assert len(works.sender.posts) == 100
 
     async def test_a_lane_keeps_the_order(self, works: Works) -> None:
@@ -76,7 +76,7 @@ class TestAbandoned:
         await asyncio.wait_for(works.deliveries.wait_idle(), 1)
         assert works.sender.at_work[SLOW] == 0
         assert works.deliveries.receivers == ()
-        assert set((await works.states()).values()) == {Delivery.PENDING}
+        assert set((await works.states()).values()) == {DeliveryState.PENDING}
 
     async def test_those_of_another_in_the_same_lane_go_on(self, works: Works) -> None:
         works.sender.hang(SLOW)
@@ -154,7 +154,7 @@ class TestCuttingOff:
         await works.notify(callback("late", url=QUICK))
         await works.called(QUICK)
 
-        assert (await works.states())["late"] is Delivery.DELIVERED
+        assert (await works.states())["late"] is DeliveryState.DELIVERED
 
     async def test_an_attempt_is_not_cut_off_before_its_time(self, works: Works) -> None:
         await hang_everywhere(works)
@@ -176,7 +176,7 @@ class TestCuttingOff:
         await asyncio.wait_for(works.deliveries.wait_idle(), 5)
 
         assert works.sender.urls.count(cut_off) == 2
-        assert set((await works.states()).values()) == {Delivery.DELIVERED}
+        assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
         assert len((await works.callback("slow0.test 0")).attempts) == 1
 
     @pytest.mark.decision("D30")
@@ -251,7 +251,7 @@ class TestTheGate:
         works.deliveries.gate.release("10000000001")
         await asyncio.wait_for(works.deliveries.wait_idle(), 1)
 
-        assert await works.states() == {"C1": Delivery.DELIVERED}
+        assert await works.states() == {"C1": DeliveryState.DELIVERED}
 
     async def test_one_that_is_released_before_it_is_due_does_not_wait(self, works: Works) -> None:
         works.deliveries.gate.hold("10000000001")
@@ -269,7 +269,7 @@ class TestTheGate:
 
         await works.start()
 
-        assert await works.states() == {"C1": Delivery.PENDING, "C2": Delivery.DELIVERED}
+        assert await works.states() == {"C1": DeliveryState.PENDING, "C2": DeliveryState.DELIVERED}
 
     async def test_releasing_what_is_not_held_is_harmless(self, works: Works) -> None:
         works.deliveries.gate.release("10000000001")
@@ -307,7 +307,7 @@ class TestClosing:
         works.sender.let_go()
         await asyncio.wait_for(closing, 1)
 
-        assert await works.states() == {"slow.test 0": Delivery.DELIVERED}
+        assert await works.states() == {"slow.test 0": DeliveryState.DELIVERED}
 
     async def test_what_takes_longer_is_cut_off_and_not_recorded(self, works: Works) -> None:
         works.sender.hang(SLOW)
@@ -330,7 +330,7 @@ class TestClosing:
         await asyncio.wait_for(closing, 1)
 
         assert len(works.sender.posts) == PER_RECEIVER
-        assert list((await works.states()).values()).count(Delivery.PENDING) == 10
+        assert list((await works.states()).values()).count(DeliveryState.PENDING) == 10
 
     async def test_with_nothing_to_do_it_returns_at_once(self, works: Works) -> None:
         await asyncio.wait_for(works.deliveries.close(grace=5), 1)

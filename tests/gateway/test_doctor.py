@@ -11,9 +11,9 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.callbacks.callbacks import (
     SIGNATURE_HEADER,
-    Answer,
     FailureKind,
     Profile,
+    ReceiverResponse,
     sign,
 )
 from sandbox_sim.domain.callbacks.inbox import check_signature
@@ -23,7 +23,7 @@ from sandbox_sim.gateway.callbacks.doctor import Doctor, Receiver
 from tests.fakes import BROKEN, OK, FakeSender, Post
 
 URL = "https://shop.test/callback"
-REFUSED = Answer(401, "no", 7)
+REFUSED = ReceiverResponse(401, "no", 7)
 HEALTHY = (OK, OK, OK, OK, REFUSED, REFUSED, REFUSED)
 # What is sent for each profile, in this order.
 SENT = (
@@ -58,7 +58,7 @@ class Visit:
 
     def verdict(self, check: str) -> Verdict:
         """That of a check which has one only."""
-        (verdict,) = {finding.opinion.verdict for finding in self.of(check)}
+        (verdict,) = {finding.assessment.verdict for finding in self.of(check)}
         return verdict
 
     def verdicts(self) -> dict[str, Verdict]:
@@ -70,7 +70,7 @@ class Visit:
 
 
 async def visit(
-    *answers: Answer, profiles: tuple[Profile, ...] = (Profile.FLAT,), **how: Any
+    *answers: ReceiverResponse, profiles: tuple[Profile, ...] = (Profile.FLAT,), **how: Any
 ) -> Visit:
     receiver = Receiver(**{"url": URL, "secret_key": "secret", "profiles": profiles, **how})
     visit = Visit(FakeSender(*answers))
@@ -175,7 +175,7 @@ class TestAHealthyReceiver:
             assert finding.exchange is not None
             assert finding.exchange.callback.body.encode() == post.body
             assert finding.exchange.callback.headers == post.headers
-            assert finding.exchange.answer == answer
+            assert finding.exchange.response == answer
             assert finding.sends
 
     async def test_findings_come_as_they_are_made(self) -> None:
@@ -223,19 +223,19 @@ class TestWhatIsWrong:
         assert len(seen.posts) == len(SENT) + 1
         for check in SENT:
             trans, event = seen.of(check)
-            assert trans.opinion.verdict is Verdict.OK
+            assert trans.assessment.verdict is Verdict.OK
             wrong = Verdict.WRONG if check == "successful" else Verdict.SKIPPED
-            assert (event.profile, event.opinion.verdict) == (Profile.EVENT, wrong)
-        assert "until the successful one is acknowledged" in event.opinion.says
+            assert (event.profile, event.assessment.verdict) == (Profile.EVENT, wrong)
+        assert "until the successful one is acknowledged" in event.assessment.says
 
     async def test_one_that_breaks_over_a_body_may_take_another(self) -> None:
-        closed = Answer(None, "", 3, "closed without an answer", FailureKind.EXCHANGE)
+        closed = ReceiverResponse(None, "", 3, "closed without an answer", FailureKind.EXCHANGE)
 
         seen = await visit(closed, *HEALTHY, profiles=(Profile.TRANS, Profile.EVENT))
 
         assert seen.verdict("reachable") is Verdict.OK
         trans, event = seen.of("successful")
-        assert (trans.opinion.verdict, event.opinion.verdict) == (Verdict.WRONG, Verdict.OK)
+        assert (trans.assessment.verdict, event.assessment.verdict) == (Verdict.WRONG, Verdict.OK)
 
 
 class TestTheWay:
@@ -246,7 +246,7 @@ class TestTheWay:
     async def test_one_that_cannot_be_reached_is_told_so_once(
         self, failure_kind: FailureKind
     ) -> None:
-        answer = Answer(None, "", 3, "why not", failure_kind)
+        answer = ReceiverResponse(None, "", 3, "why not", failure_kind)
 
         seen = await visit(answer, profiles=tuple(Profile))
 
@@ -254,14 +254,16 @@ class TestTheWay:
         assert [finding.check for finding in seen.findings] == list(CHECKS)
         skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)
         assert seen.verdicts() == skipped | {"reachable": Verdict.WRONG}
-        assert seen.findings[0].opinion.says == "why not"
-        assert {finding.opinion.says for finding in seen.findings[1:]} == {
+        assert seen.findings[0].assessment.says == "why not"
+        assert {finding.assessment.says for finding in seen.findings[1:]} == {
             "no callback comes through"
         }
 
     @pytest.mark.parametrize("failure_kind", [FailureKind.TLS, FailureKind.CERTIFICATE])
     async def test_so_is_one_whose_tls_fails(self, failure_kind: FailureKind) -> None:
-        seen = await visit(Answer(None, "", 3, "why not", failure_kind), profiles=tuple(Profile))
+        seen = await visit(
+            ReceiverResponse(None, "", 3, "why not", failure_kind), profiles=tuple(Profile)
+        )
 
         assert len(seen.posts) == 1
         skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)
@@ -276,4 +278,4 @@ async def test_of_a_gateway_that_does_not_sign_nothing_can_be_forged() -> None:
     assert [post.headers for post in seen.posts] == [{}] * 4
     forged = dict.fromkeys(SENT[4:], Verdict.SKIPPED)
     assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | forged
-    assert "sign_callbacks" in seen.findings[-1].opinion.says
+    assert "sign_callbacks" in seen.findings[-1].assessment.says

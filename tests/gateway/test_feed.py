@@ -9,12 +9,18 @@ from functools import partial
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.control.events import Event, EventText, EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import (
+    Event,
+    EventFilter,
+    EventText,
+    EventType,
+    NumberedEvent,
+)
 from sandbox_sim.gateway.control import event_feed as gateway_feed
 from sandbox_sim.gateway.control.event_feed import KEPT_FOR_S, PATIENCE_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
-ALL = Wanted()
+ALL = EventFilter()
 
 
 def event(text: str = "", service_id: int | None = 55) -> Event:
@@ -51,7 +57,7 @@ class Listeners(ExitStack):
         self.feed = feed
         self.hung_up: list[str] = []
 
-    def add(self, name: str = "", wanted: Wanted = ALL, after: str | None = None) -> Reader:
+    def add(self, name: str = "", wanted: EventFilter = ALL, after: str | None = None) -> Reader:
         return self.enter_context(
             self.feed.listening(wanted, after, lambda: self.hung_up.append(name))
         )
@@ -257,7 +263,7 @@ class TestWhoDoesNotRead:
     async def test_is_not_who_does_not_want_to_hear_it(
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
-        reader = listeners.add(wanted=Wanted(service_id=56))
+        reader = listeners.add(wanted=EventFilter(service_id=56))
         passed.seconds = PATIENCE_S
         for _ in range(2 * MOST_WAITING):
             feed.publish([event(service_id=55)])

@@ -8,7 +8,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.gateway.scheduler import BATCH, PAUSE, PUT_OFF
 from tests.fakes import BROKEN
 from tests.gateway.conftest import Works
@@ -112,7 +112,7 @@ class TestAFailingJob:
         await works.jobs.settle()
 
         assert len(works.sender.posts) == 2
-        assert set((await works.states()).values()) == {Delivery.DELIVERED}
+        assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
 
     async def test_the_log_has_the_traceback(
         self, works: Works, caplog: pytest.LogCaptureFixture
@@ -141,7 +141,7 @@ class TestSettle:
 
         await works.jobs.settle()
 
-        assert await works.states() == {"C1": Delivery.DELIVERED}
+        assert await works.states() == {"C1": DeliveryState.DELIVERED}
 
     async def test_the_clock_stays_where_it_is(self, works: Works) -> None:
         await works.promise("later", due_at=after(seconds=1))

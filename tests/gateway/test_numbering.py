@@ -51,7 +51,7 @@ async def test_no_two_servers_with_one_seed_give_the_same_ids(store: FailingStor
     ids = [server.ids for server in servers]
     given = [
         *(name for server in servers for name in server.given(AT_ONCE)),
-        *(each.message_id() for each in ids),
+        *(each.record_id() for each in ids),
         *(each.request_id() for each in ids),
     ]
     assert len(set(given)) == 3 * (AT_ONCE + 2)
@@ -63,7 +63,7 @@ async def test_on_a_new_state_a_seed_makes_them_come_out_the_same(store: Failing
         await server.id_allocation.reserve()
 
     assert one.given() == same.given()
-    assert one.ids.message_id() == same.ids.message_id()
+    assert one.ids.record_id() == same.ids.record_id()
     assert one.ids.request_id() == same.ids.request_id()
 
 

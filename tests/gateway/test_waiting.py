@@ -252,12 +252,12 @@ async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: 
 class FakeRelay:
     """Another server, which is there or not."""
 
-    wanted = False
+    has_remote_readers = False
 
     def __init__(self) -> None:
         self.heard: list[Callable[[Sequence[Event]], None]] = []
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         raise AssertionError("a waiter has nothing to tell")
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:

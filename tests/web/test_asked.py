@@ -104,4 +104,4 @@ def test_whatever_it_says_it_can_be_compared_with_a_rule(body: object) -> None:
 
     assert seen.service_id is None or 0 < seen.service_id < 2**63
     for bound in (Decimal(0), Decimal("0.1")):
-        Match(customer_number="0244000001", amount_from=bound, amount_to=bound).admits(seen)
+        Match(customer_number="0244000001", amount_from=bound, amount_to=bound).matches(seen)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.gateway.ports import Unit
 from sandbox_sim.http_addresses import MAX_CHARACTERS
 from tests.addresses import CALLABLE, NOT_CALLABLE
@@ -123,7 +123,7 @@ class TestRecordsFromBefore:
 
         callback = await kept_callback(sandbox)
         assert [attempt.verdict for attempt in callback.attempts] == [NO_ADDRESS] * 3
-        assert callback.state is Delivery.FAILED
+        assert callback.state is DeliveryState.FAILED
         assert (await sandbox.status()).data["status"] == "000"
         assert not [
             each for each in caplog.records if each.exc_info or each.levelno > logging.WARNING
@@ -142,5 +142,5 @@ class TestRecordsFromBefore:
         assert (await resend(sandbox, callback.id, url=receiver.url)).status == 202
         await sandbox.advance(seconds=0)
 
-        assert (await kept_callback(sandbox)).state is Delivery.DELIVERED
+        assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
         assert receiver.delivery.body["trans_ref"] == "T1"

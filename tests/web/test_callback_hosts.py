@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from tests.conftest import StartSandbox
 from tests.web.conftest import Receiver, kept_callback
 
@@ -32,7 +32,7 @@ async def test_a_refused_callback_is_tried_like_one_that_cannot_be_reached(
 
     callback = await kept_callback(sandbox)
     assert [attempt.verdict for attempt in callback.attempts] == [REFUSED] * 3
-    assert callback.state is Delivery.FAILED
+    assert callback.state is DeliveryState.FAILED
     assert receiver.deliveries == []
 
 

@@ -1,4 +1,4 @@
-"""Clients have so many connections and no more: the one idle for longest makes room."""
+"""The number of open connections is bounded: the one that is idle for longest makes room."""
 
 import asyncio
 import socket

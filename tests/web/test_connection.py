@@ -1,4 +1,4 @@
-"""A connection answers as one that aiohttp serves alone, however requests come over it."""
+"""A fast connection answers as aiohttp's protocol does, however requests come over it."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
 from sandbox_sim.web.transport.fast_connection import Connection
 from tests.adapters.stores.conftest import eventually
@@ -74,6 +75,11 @@ def connections(sandbox: Sandbox) -> set[Connection]:
     return opened
 
 
+def clients(sandbox: Sandbox) -> list[Any]:
+    """All connections, whichever protocol serves them."""
+    return [*sandbox.runner.app[CLIENTS]._open]
+
+
 class Peer(asyncio.Transport):
     """The other end, in this process, so that a piece is a piece and nothing is lost in closing."""
 
@@ -123,6 +129,12 @@ def in_pieces(raw: bytes, size: int) -> Iterable[bytes]:
     return (raw[at : at + size] for at in range(0, len(raw), size))
 
 
+@pytest.fixture
+async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
+    """One with fast connections, also where the other tests run without them."""
+    return await start_sandbox(fast_path=True)
+
+
 @pytest.mark.parametrize("name", [*REQUESTS, *LAST])
 async def test_however_it_is_cut_it_is_answered_alike(sandbox: Sandbox, name: str) -> None:
     raw = LAST[name] if name in LAST else REQUESTS[name] + CLOSE
@@ -164,7 +176,7 @@ class TestUnused:
         self, monkeypatch: pytest.MonkeyPatch, start_sandbox: StartSandbox
     ) -> None:
         monkeypatch.setattr(server, "_UNUSED_S", 0.01)
-        sandbox = await start_sandbox()
+        sandbox = await start_sandbox(fast_path=True)
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
 
         assert await reader.read() == b""
@@ -191,8 +203,12 @@ class TestUnused:
         writer.close()
 
 
-class TestHeldUp:
-    """While the store takes its time over a request."""
+class TestWhileOneIsAnswered:
+    """While the store takes its time over a request, whichever protocol serves the connection."""
+
+    @pytest.fixture(params=[True, False], ids=["fast", "by_aiohttp"])
+    async def sandbox(self, request: pytest.FixtureRequest, start_sandbox: StartSandbox) -> Sandbox:
+        return await start_sandbox(fast_path=request.param)
 
     @pytest.fixture
     async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -210,10 +226,10 @@ class TestHeldUp:
     async def client(
         self, sandbox: Sandbox, go_on: asyncio.Event
     ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """One whose request is in hand."""
+        """One whose request is being answered."""
         streams = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
         streams[1].write(PLAIN)
-        await eventually(lambda: any(each._answering for each in connections(sandbox)))
+        await eventually(lambda: any(not each.is_idle for each in clients(sandbox)))
         yield streams
         go_on.set()
         streams[1].close()
@@ -236,10 +252,10 @@ class TestHeldUp:
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         reader, writer = client
-        (connection,) = connections(sandbox)
+        (connection,) = clients(sandbox)
         writer.write(PLAIN * 3_000 + CLOSE)
         await eventually(lambda: connection.transport is not None and not _reads(connection))
-        assert len(connection._early) <= 262_144
+        assert len(getattr(connection, "_early", b"")) <= 262_144
 
         go_on.set()
 
@@ -253,13 +269,13 @@ class TestHeldUp:
         reset = struct.pack("ii", 1, 0)
         client[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
         client[1].transport.abort()
-        await eventually(lambda: connections(sandbox) == set())
+        await eventually(lambda: clients(sandbox) == [])
 
         go_on.set()
 
         assert (await sandbox.status()).data["status"] == "002"
 
-    async def test_a_server_that_stops_answers_what_it_has_in_hand(
+    async def test_a_server_that_stops_answers_what_is_open(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         idle = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
@@ -272,7 +288,7 @@ class TestHeldUp:
         assert (await client[0].read()).endswith(b'"202"}')
         await stopping
 
-    async def test_one_with_a_request_in_hand_is_used(
+    async def test_the_connection_is_used(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         for _ in range(3):
@@ -287,16 +303,16 @@ class TestHeldUp:
     async def test_a_server_that_stops_waits_only_so_long(
         self, sandbox: Sandbox, client: Any
     ) -> None:
-        (connection,) = connections(sandbox)
+        (connection,) = clients(sandbox)
 
         await connection.shutdown(timeout=0.01)
 
         assert await client[0].read() == b""
 
 
-def _reads(connection: Connection) -> bool:
-    assert connection.transport is not None
-    return connection.transport.is_reading()
+def _reads(connection: Any) -> bool:
+    reads: bool = connection.transport.is_reading()
+    return reads
 
 
 async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox) -> None:

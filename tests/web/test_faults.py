@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.domain.control.faults import LONGEST_S
+from sandbox_sim.domain.control.faults import MAX_LATENCY_S
 from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, Seen, StartSandbox, basic
 from tests.web.control_api import ask, assert_error
@@ -178,7 +178,7 @@ class TestLatency:
         assert pauses == [pytest.approx(seconds)]
         (entry,) = await journal(sandbox)
         assert entry["warnings"] == [
-            f"fault {fault_id} held the answer back for {seconds * 1000:g} ms"
+            f"fault {fault_id} delayed the answer by {seconds * 1000:g} ms"
         ]
 
     async def test_the_payment_is_made_and_its_callback_waits_for_the_answer(
@@ -281,7 +281,7 @@ class TestLosses:
         (entry,) = await journal(sandbox)
 
         assert (entry["http_status"], entry["code"], entry["rule"]) == (202, "202", "fault")
-        assert entry["why"].startswith(f"fault {fault_id} struck the answer of rule sandbox.3: ")
+        assert entry["why"].startswith(f"fault {fault_id} affected the answer of rule sandbox.3: ")
         assert "the answer was" in entry["warnings"][0]
 
     async def test_a_connection_is_reset(self, sandbox: Sandbox, peer: Peer) -> None:
@@ -390,7 +390,7 @@ class TestTimeout:
         peer.send(sandbox.payment())
 
         assert await peer.received() == b""
-        assert passed == [LONGEST_S]
+        assert passed == [MAX_LATENCY_S]
 
 
 class TestWhichRequests:

@@ -245,7 +245,7 @@ class TestOverrides:
     ) -> None:
         rule = {"match": {"customer_number": number}, "outcome": {"status": "000"}}
         added = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
-        (kept,) = await sandbox.gateway.store.run(lambda unit: unit.rules())
+        (kept,) = await sandbox.gateway.store.run(lambda unit: unit.user_rules())
 
         answer = await sandbox.collect(customer_number=number)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, sign
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, sign
 from sandbox_sim.gateway.control import override_selection
 from sandbox_sim.gateway.ports import StoreError
 from tests import postgres
@@ -63,7 +63,7 @@ class TestDropped:
         await sandbox.advance(minutes=5)
 
         assert [each.raw for each in receiver.deliveries] == [callback.body.encode()] * 2
-        assert (await kept_callback(sandbox)).state is Delivery.DELIVERED
+        assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
 
 
 class TestDuplicated:
@@ -299,7 +299,7 @@ class TestBeforeTheAnswer:
 
         go_on.set()
         await sandbox.advance(seconds=0)
-        assert (await kept_callback(sandbox)).state is Delivery.DELIVERED
+        assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
 
     @pytest.mark.decision("D30")
     async def test_one_that_is_not_taken_is_tried_again_later(

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask
 from tests.web.test_connection import PAYMENT, PLAIN, connections, port_of
 from tests.web.wire import request_bytes
@@ -130,8 +130,10 @@ async def test_the_journal_has_it(sandbox: Sandbox) -> None:
 
 
 async def test_a_refused_request_that_is_whole_leaves_the_connection_open(
-    sandbox: Sandbox,
+    start_sandbox: StartSandbox,
 ) -> None:
+    """And fast."""
+    sandbox = await start_sandbox(fast_path=True)
     reader, writer = await connected(sandbox)
     for body in (PAYMENT, b""):
         writer.write(request_bytes(body=body, credentials=False))
@@ -145,8 +147,9 @@ async def test_a_refused_request_that_is_whole_leaves_the_connection_open(
     writer.close()
 
 
-async def test_a_known_client_may_take_its_time_over_the_body(sandbox: Sandbox) -> None:
-    """And stays on the fast way, with its credentials in any form."""
+async def test_a_known_client_may_take_its_time_over_the_body(start_sandbox: StartSandbox) -> None:
+    """And stays on the fast connection, with its credentials in any form."""
+    sandbox = await start_sandbox(fast_path=True)
     reader, writer = await connected(sandbox)
     for scheme in (b"Basic ", b"basic  "):
         whole = PLAIN.replace(b"Basic ", scheme)

@@ -12,7 +12,7 @@ from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
@@ -152,7 +152,7 @@ async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
         assert isinstance(store, PostgresStore)
 
         async def knows_of_it() -> bool:
-            return store.relay.wanted
+            return store.relay.has_remote_readers
 
         await eventually(knows_of_it)
         await other.collect()
@@ -234,7 +234,7 @@ async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> Non
 
     async def all_recorded() -> bool:
         found = await one.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
-        return [each.state for each in found] == [Delivery.DELIVERED] * 60
+        return [each.state for each in found] == [DeliveryState.DELIVERED] * 60
 
     await eventually(all_recorded)
 
@@ -298,7 +298,7 @@ class TestPostgresIsAway:
         if await self.ready(sandbox) != 200:
             return False
         (callback,) = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
-        return callback.state is Delivery.DELIVERED
+        return callback.state is DeliveryState.DELIVERED
 
     @pytest.mark.spec("errors")
     async def test_answers_say_so_and_nothing_is_acknowledged(

@@ -1,1 +1,1 @@
-"""Stores: each keeps the state behind the `Store` port and passes the contract suite."""
+"""Stores: implementations of the `Store` port; each passes the contract suite."""

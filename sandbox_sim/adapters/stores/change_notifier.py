@@ -1,4 +1,4 @@
-"""Who watches a store, and is told of what units wrote, planned and announced."""
+"""Listeners of a store: it notifies them of writes, of new jobs and of announced topics."""
 
 import asyncio
 import logging
@@ -13,53 +13,59 @@ log = logging.getLogger("sandbox_sim.store")
 
 
 class TopicNotifier:
-    """The watchers of a store by topic.
+    """The listeners of a store, by topic.
 
-    They are told of one thing after another, so that whoever reads the store when told ends with
-    what was written last. What they do must announce nothing.
+    It calls them one after another, so a listener that reads the store sees the newest state last.
+    A listener must not announce a topic.
     """
 
     def __init__(self) -> None:
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._watchers: dict[Topic, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
 
-    def watch(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
-        """Tell `notice` of this topic; several may watch."""
-        self._watchers[topic].append(notice)
+    def watch(self, topic: Topic, listener: Callable[[], Awaitable[None]]) -> None:
+        """Call `listener` for each announcement of this topic; a topic may have several."""
+        self._watchers[topic].append(listener)
 
-    async def tell(self, topics: Iterable[Topic]) -> bool:
-        """Let all who watch know; whether all took it in.
+    async def notify(self, topics: Iterable[Topic]) -> bool:
+        """Call all listeners of these topics and wait for each; returns whether all succeeded.
 
-        One that fails is logged, for the unit is committed.
+        A listener that raises is logged and does not stop the others, because the unit is
+        committed.
         """
-        taken_in = True
-        async with self._one_at_a_time:
-            for notice in [notice for topic in topics for notice in self._watchers[topic]]:
+        all_handled = True
+        async with self._lock:
+            for listener in [listener for topic in topics for listener in self._watchers[topic]]:
                 try:
-                    await notice()
+                    await listener()
                 except Exception:
-                    log.exception("an announcement was not taken in")
-                    taken_in = False
-        return taken_in
+                    log.exception("a listener failed for an announced topic")
+                    all_handled = False
+        return all_handled
 
 
 class ChangeNotifier:
-    """The part of a `Store` that keeps who watches it; the store itself tells them."""
+    """The part of a `Store` that keeps the listeners; the store itself calls them."""
 
     def __init__(self) -> None:
-        self._notice: Callable[[datetime], None] | None = None
+        self._job_listener: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
         self._topic_notifier = TopicNotifier()
 
-    def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
-        """Call `notice` whenever a unit of this server has written something; returns an end."""
-        self._watchers.append(notice)
-        return partial(self._watchers.remove, notice)
+    def watch(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each unit of this server that wrote; returns a function that stops
+        it.
+        """
+        self._watchers.append(listener)
+        return partial(self._watchers.remove, listener)
 
-    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
-        """Call `notice` with its due time whenever a job was added, by any server."""
-        self._notice = notice
+    def watch_jobs(self, listener: Callable[[datetime], None]) -> None:
+        """Call `listener` with the due time of each job that any server adds."""
+        self._job_listener = listener
 
-    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
-        """Call `notice` when the topic was announced by any server, before its `run` returns."""
-        self._topic_notifier.watch(topic, notice)
+    def watch_topic(self, topic: Topic, listener: Callable[[], Awaitable[None]]) -> None:
+        """Call `listener` when any server announces the topic.
+
+        `Store.run` of the announcing unit returns after that.
+        """
+        self._topic_notifier.watch(topic, listener)

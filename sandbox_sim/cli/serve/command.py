@@ -16,7 +16,7 @@ from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
-from sandbox_sim.domain.hosts import reached
+from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.gateway.ports import StoreError
 
 log = logging.getLogger("sandbox_sim.serve")
@@ -55,7 +55,7 @@ def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
 
 def _tell(settings: Settings, port: int, *, as_json: bool) -> None:
     """The ready line, and for a person what to do next."""
-    host = reached(settings.host, port)
+    host = client_host(settings.host, port)
     url = f"http://{host}"
     if as_json:
         click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid()}))

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from sandbox_sim import logs
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.descriptors import current_limit, raise_limit, shared_out
+from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, raise_limit
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli.serve.signals import CODES, stopped_by
 from sandbox_sim.config import Settings
@@ -35,7 +35,7 @@ async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal, and return the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
     async with _gateway(settings) as runner:
-        backlog = shared_out(current_limit()).backlog
+        backlog = divide_descriptors(current_limit()).backlog
         await web.TCPSite(runner, settings.host, settings.port, backlog=backlog).start()
         _tune_collector()
         ready(runner.addresses[0][1])

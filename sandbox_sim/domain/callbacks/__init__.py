@@ -1,1 +1,1 @@
-"""Callbacks: bodies, receivers, where they may go, and what a receiver does wrong."""
+"""Callbacks: bodies, signatures, allowed destinations, and checks of receivers."""

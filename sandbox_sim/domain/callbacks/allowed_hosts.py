@@ -1,10 +1,11 @@
-"""Where callbacks may go: the setting `callback_hosts`, as a rule about a host and an address.
+"""Which hosts and addresses callbacks may go to: the setting `callback_hosts`.
 
-`callback_url` is a stranger's to choose, and this machine may reach what he does not. The rule is
-asked twice: about the host that the URL names, and about each address that a connection would go
-to. Whoever connects asks at that moment, so that a name cannot mean another machine by then.
+Clients choose `callback_url`, and this machine may reach addresses that they cannot. So the setting
+is checked twice: for the host in the URL, and for each address at the moment of the connection. A
+name therefore cannot lead to another machine after it was checked.
 
-An address counts as what it reaches (D37, `domain.address_targets`), in the lists too.
+An address counts as the one that it reaches (D37, `domain.callbacks.reached_addresses`), in the
+lists too.
 """
 
 import re
@@ -18,107 +19,109 @@ from sandbox_sim.domain.callbacks.reached_addresses import (
     TRANSLATED,
     Address,
     Range,
-    target_range,
-    targets_of,
+    reached_addresses,
+    reached_range,
 )
-from sandbox_sim.domain.hosts import address_of, name_of
+from sandbox_sim.domain.hosts import normalized_host, parse_address
 
-# A glob over host names, or a range of addresses; a single address is a range of one.
-Entry = str | Range
+# A glob over host names, or a range of addresses; one address is a range of one.
+HostEntry = str | Range
 
 _GLOB: Final = re.compile(r"[a-z0-9._*?-]*[a-z][a-z0-9._*?-]*|\*", re.IGNORECASE | re.ASCII)
-# All that is assigned of IPv6 to the public internet so far (RFC 4291, section 2.4).
+# All of IPv6 that is assigned to the public internet so far (RFC 4291, section 2.4).
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _EXPECTED: Final = (
     "must be a host name, a glob such as *.example, an address or a range such as 10.0.0.0/8"
 )
 
 
-def entry_of(text: str) -> Entry:
-    """One entry of a list, or `ValueError`.
+def parse_entry(text: str) -> HostEntry:
+    """Parse one entry of a list; `ValueError` says what an entry may be.
 
-    A glob needs a letter, but for `*` alone: `10.*` looks like a range, and as a glob over names
-    it would keep nobody from a name for 10.1.2.3, and let everybody to 10.shop.example.
-    A zone (`fe80::1%eth0`) may be there and is not compared.
+    A glob other than `*` needs a letter. `10.*` looks like a range, but as a glob over names it
+    would neither deny a name that stands for 10.1.2.3 nor keep 10.shop.example out.
+    A zone (`fe80::1%eth0`) may be given and is not compared.
     """
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
         network = ip_network(bare)
     except ValueError as error:
         if _GLOB.fullmatch(text):
-            return name_of(text)
+            return normalized_host(text)
         beyond = " (its address has bits beyond the prefix)" if "host bits" in str(error) else ""
         raise ValueError(_EXPECTED + beyond) from None
-    return target_range(network)
+    return reached_range(network)
 
 
 @dataclass(frozen=True, slots=True)
 class CallbackHosts:
-    """Deny goes before allow, and an empty allow means anywhere.
+    """The two lists of the setting: `deny` is checked first, and an empty `allow` means anywhere.
 
-    refuse_private: addresses that are not the public internet's are refused too, unless a range
-    of `allow` has them. A name in `allow` does not vouch for them: whoever runs its DNS would
-    choose. It is for production; a sandbox lives on private addresses.
+    refuse_private: also refuse addresses that are not on the public internet, unless a range in
+    `allow` contains them. A name in `allow` is not enough, because its DNS server chooses the
+    address. It is for production; sandboxes use private addresses.
     """
 
-    allow: tuple[Entry, ...] = ()
-    deny: tuple[Entry, ...] = ()
+    allow: tuple[HostEntry, ...] = ()
+    deny: tuple[HostEntry, ...] = ()
     refuse_private: bool = False
 
     @classmethod
-    def of(cls, allow: Iterable[str], deny: Iterable[str]) -> "CallbackHosts":
-        """The rule of two lists as they stand in the configuration; `ValueError` for a bad one."""
-        return cls(tuple(map(entry_of, allow)), tuple(map(entry_of, deny)))
+    def parse(cls, allow: Iterable[str], deny: Iterable[str]) -> "CallbackHosts":
+        """Parse two lists of the configuration; `ValueError` for an entry that is wrong."""
+        return cls(tuple(map(parse_entry, allow)), tuple(map(parse_entry, deny)))
 
-    def admits_host(self, host: str) -> bool:
-        """Whether there is an address at which this host may be called: no need to look it up."""
-        if _names(self.deny, host):
+    def allows_host(self, host: str) -> bool:
+        """Whether a call of this host can be allowed at all; if not, skip its DNS lookup."""
+        if _matches_glob(self.deny, host):
             return False
         ranges = any(not isinstance(entry, str) for entry in self.allow)
-        return not self.allow or ranges or _names(self.allow, host)
+        return not self.allow or ranges or _matches_glob(self.allow, host)
 
-    def admits(self, host: str, address: str) -> bool:
-        """Whether a connection may go to this address to call this host.
+    def allows_address(self, host: str, address: str) -> bool:
+        """Whether a connection to this address may be made to call this host.
 
-        address: as it is handed to the network; one that no range can be compared with, such as
-        127.1, is refused as soon as there is anything to compare.
+        address: as it is passed to the network. One that cannot be compared with ranges, such as
+        127.1, is refused as soon as the setting has any entry or `refuse_private` is on.
         """
         if not (self.allow or self.deny or self.refuse_private):
             return True
-        given = address_of(address)
+        given = parse_address(address)
         if given is None:
             return False
-        reached = targets_of(given)
-        if _names(self.deny, host) or any(_has(self.deny, each) for each in (given, *reached)):
+        reached = reached_addresses(given)
+        if _matches_glob(self.deny, host) or any(
+            _in_ranges(self.deny, each) for each in (given, *reached)
+        ):
             return False
-        in_allow = self._allows(given, reached)
-        if self.refuse_private and not in_allow and not all(map(_public, reached)):
+        in_allow = self._in_allow(given, reached)
+        if self.refuse_private and not in_allow and not all(map(_is_public, reached)):
             return False
-        return not self.allow or in_allow or _names(self.allow, host)
+        return not self.allow or in_allow or _matches_glob(self.allow, host)
 
-    def _allows(self, given: Address, reached: Iterable[Address]) -> bool:
-        """Whether ranges of `allow` have all that is reached, or the way there was listed."""
-        if all(_has(self.allow, each) for each in reached):
+    def _in_allow(self, given: Address, reached: Iterable[Address]) -> bool:
+        """Whether ranges of `allow` contain all reached addresses, or the translated one itself."""
+        if all(_in_ranges(self.allow, each) for each in reached):
             return True
-        ways = [entry for entry in self.allow if _is_way(entry)]
-        return _has(ways, given)
+        translated = [entry for entry in self.allow if _is_translated_range(entry)]
+        return _in_ranges(translated, given)
 
 
-def _names(entries: Iterable[Entry], host: str) -> bool:
+def _matches_glob(entries: Iterable[HostEntry], host: str) -> bool:
     globs = [entry for entry in entries if isinstance(entry, str)]
-    return bool(globs) and any(fnmatchcase(name_of(host), glob) for glob in globs)
+    return bool(globs) and any(fnmatchcase(normalized_host(host), glob) for glob in globs)
 
 
-def _has(entries: Iterable[Entry], address: Address) -> bool:
+def _in_ranges(entries: Iterable[HostEntry], address: Address) -> bool:
     return any(not isinstance(entry, str) and address in entry for entry in entries)
 
 
-def _is_way(entry: Entry) -> bool:
-    """Whether it is a range that was listed for how IPv4 is reached, such as `64:ff9b::/96`."""
+def _is_translated_range(entry: HostEntry) -> bool:
+    """Whether an entry is a range through which IPv4 is reached, such as `64:ff9b::/96`."""
     return isinstance(entry, IPv6Network) and any(map(entry.subnet_of, TRANSLATED))
 
 
-def _public(address: Address) -> bool:
+def _is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
         return False
     return address.is_global and not address.is_multicast

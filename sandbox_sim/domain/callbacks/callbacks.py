@@ -1,7 +1,7 @@
-"""Callbacks: their bodies in five profiles, the signature, the attempts and what became of each.
+"""Callbacks: their bodies in five profiles, the signature, the attempts and the delivery state.
 
 Source: service.8, delivery.1, delivery.2, delivery.3, delivery.5, delivery.6, D27 to D31. A
-callback is made once, with the exact bytes that every attempt sends, so `trans_id` and the
+callback is composed once, with the exact bytes that every attempt sends, so `trans_id` and the
 signature stay the same over retries.
 """
 
@@ -26,12 +26,12 @@ from sandbox_sim.domain.timestamps import iso
 
 SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
-# How many finished callbacks of one service are kept to look at.
+# How many finished callbacks of one service the store keeps.
 KEPT_CALLBACKS: Final = 10_000
 
 
 class Profile(StrEnum):
-    """The bodies that clients in the field read (D27)."""
+    """The callback bodies that existing clients read (D27)."""
 
     TRANS = "trans"
     TRANS_BARE = "trans_bare"
@@ -40,7 +40,7 @@ class Profile(StrEnum):
     SUPERSET = "superset"
 
 
-class Delivery(StrEnum):
+class DeliveryState(StrEnum):
     """The state of a callback."""
 
     PENDING = "pending"  # never tried
@@ -52,22 +52,22 @@ class Delivery(StrEnum):
     @property
     def is_waiting(self) -> bool:
         """Whether an attempt is still to come."""
-        return self is Delivery.PENDING or self is Delivery.RETRYING
+        return self is DeliveryState.PENDING or self is DeliveryState.RETRYING
 
     @property
     def is_unacknowledged(self) -> bool:
         """Whether the receiver was called and has not acknowledged."""
-        return self is Delivery.RETRYING or self is Delivery.FAILED
+        return self is DeliveryState.RETRYING or self is DeliveryState.FAILED
 
 
-def waiting_state(*, tried: bool) -> Delivery:
+def waiting_state(*, tried: bool) -> DeliveryState:
     """The state of a callback that waits for an attempt."""
-    return Delivery.RETRYING if tried else Delivery.PENDING
+    return DeliveryState.RETRYING if tried else DeliveryState.PENDING
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How often and how far apart a callback is tried (D30)."""
+    """The retry policy: number of attempts, time between them, time limit of each (D30)."""
 
     attempts: int = 3
     interval: timedelta = timedelta(seconds=300)
@@ -75,7 +75,7 @@ class Schedule:
 
 
 class FailureKind(StrEnum):
-    """What kept a callback from being answered: where on the way to look for the cause."""
+    """Why an attempt got no HTTP response: where to look for the cause."""
 
     ADDRESS = "address"
     SETTING = "setting"
@@ -85,14 +85,17 @@ class FailureKind(StrEnum):
     CERTIFICATE = "certificate"
     TIMEOUT = "timeout"
     EXCHANGE = "exchange"
-    RESOURCES = "resources"  # this machine lacks a descriptor, a port or memory for the call
+    RESOURCES = "resources"  # this machine has no free descriptor, port or memory for the call
 
 
-class Answer(NamedTuple):
-    """What a receiver said to one attempt; `problem` in words where it said nothing.
+class ReceiverResponse(NamedTuple):
+    """The response of a receiver to one attempt.
 
-    body: at most its first 4 KiB; duration_ms: of the whole attempt. One that a
-    setting kept from being sent is an attempt like one at a receiver that cannot be reached.
+    status_code: None where no HTTP response came; `problem` then says why, in words.
+    body: at most its first 4 KiB.
+    duration_ms: the duration of the whole attempt.
+    failure_kind: the kind of failure. An attempt that a setting forbids counts like one at a
+    receiver that cannot be reached.
     """
 
     status_code: int | None
@@ -103,12 +106,15 @@ class Answer(NamedTuple):
 
     @property
     def acknowledges(self) -> bool:
-        """Whether the callback is done with (D30)."""
+        """Whether the receiver took the callback: any 2xx (D30)."""
         return self.status_code is not None and 200 <= self.status_code < 300
 
 
 class Attempt(NamedTuple):
-    """One try at delivering, as `GET callbacks/{id}` shows it; `sent_to` is where it went."""
+    """One delivery attempt, as `GET callbacks/{id}` shows it.
+
+    sent_to: the address after rewrites.
+    """
 
     number: int
     at: datetime
@@ -121,11 +127,12 @@ class Attempt(NamedTuple):
 
 
 class Callback(NamedTuple):
-    """One notification to one receiver; `signature` None where signing is off.
+    """One notification to one receiver.
 
-    note: why it does not behave as it should, where somebody wanted that.
-    held: it waits for a later one of its service to overtake it.
-    target: the address to call, where `url` is masked; never shown (D38).
+    signature: None where signing is off.
+    note: the override that changed its behaviour, in words.
+    held: it waits until a later callback of its service was attempted.
+    target: the address with its secrets, where `url` is masked; never shown (D38).
     """
 
     id: str
@@ -137,7 +144,7 @@ class Callback(NamedTuple):
     body: str
     signature: str | None
     created_at: datetime
-    state: Delivery = Delivery.PENDING
+    state: DeliveryState = DeliveryState.PENDING
     attempts: tuple[Attempt, ...] = ()
     note: str | None = None
     held: bool = False
@@ -145,22 +152,22 @@ class Callback(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Where it goes."""
+        """The address that it goes to, with its secrets."""
         return self.target or self.url
 
-    def is_of(self, service_id: int | None) -> bool:
-        """Whether it is of this service; None stands for every service."""
+    def belongs_to(self, service_id: int | None) -> bool:
+        """Whether it belongs to this service; None means any service."""
         return service_id in {None, self.service_id}
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes out with the body: the signature, where there is one (D29)."""
+        """The headers sent with the body: the signature, if there is one (D29)."""
         return {SIGNATURE_HEADER: self.signature} if self.signature else {}
 
-    def again(self, url: str | None) -> "Callback":
-        """The callback, to be sent once more, to another address if one is given."""
-        again = self._replace(state=waiting_state(tried=bool(self.attempts)), held=False)
-        return again if url is None else again.sent_to(url)
+    def to_resend(self, url: str | None) -> "Callback":
+        """The callback, waiting again; `url` replaces its address where it is given."""
+        waiting = self._replace(state=waiting_state(tried=bool(self.attempts)), held=False)
+        return waiting if url is None else waiting.with_address(url)
 
     def next_attempt(self, at: datetime) -> "Callback":
         """The callback, whose next attempt comes at this moment and waits for no other callback."""
@@ -170,32 +177,38 @@ class Callback(NamedTuple):
         attempts = (*before, last._replace(next_attempt_at=at))
         return self._replace(held=False, attempts=attempts)
 
-    def sent_to(self, address: str) -> "Callback":
-        """The callback with this address, the secrets of it kept apart from `url`."""
+    def with_address(self, address: str) -> "Callback":
+        """The callback with this address; its secrets go to `target` only."""
         url = redact_text(address)
         return self._replace(url=url, target=None if url == address else address)
 
-    def tried(
-        self, answer: Answer, at: datetime, schedule: Schedule, sent_to: str | None = None
+    def with_attempt(
+        self,
+        response: ReceiverResponse,
+        at: datetime,
+        schedule: Schedule,
+        sent_to: str | None = None,
     ) -> "Callback":
-        """The callback after one more attempt, done with when it was taken or the last one.
+        """The callback after one more attempt.
 
-        sent_to: where it went, if not to its own URL.
+        It is pending while attempts are left, delivered after an acknowledgement, and failed after
+        the last attempt.
+        sent_to: the address of the attempt, where a rewrite changed it.
         """
         number = len(self.attempts) + 1
-        again = not answer.acknowledges and number < schedule.attempts
+        is_retried = not response.acknowledges and number < schedule.attempts
         attempt = Attempt(
             number=number,
             at=at,
-            status_code=answer.status_code,
-            duration_ms=answer.duration_ms,
-            response_body=redact_text(answer.body),
-            verdict=redact_text(verdict(answer)),
-            sent_to=redact_text(sent_to or self.url),
-            next_attempt_at=at + schedule.interval if again else None,
+            status_code=response.status_code,
+            duration_ms=response.duration_ms,
+            response_body=redact_text(response.body),
+            verdict=redact_text(verdict(response)),
+            sent_to=self.url if sent_to in {None, self.url} else redact_text(sent_to),
+            next_attempt_at=at + schedule.interval if is_retried else None,
         )
-        undelivered = Delivery.RETRYING if again else Delivery.FAILED
-        state = Delivery.DELIVERED if answer.acknowledges else undelivered
+        undelivered = DeliveryState.RETRYING if is_retried else DeliveryState.FAILED
+        state = DeliveryState.DELIVERED if response.acknowledges else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
@@ -205,7 +218,7 @@ SHOWN_FIELDS: Final = (
 )
 
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"state": values_of(Delivery), "profile": values_of(Profile)}
+    {"state": values_of(DeliveryState), "profile": values_of(Profile)}
 )
 
 
@@ -242,14 +255,14 @@ def shown(callback: Callback) -> dict[str, object]:
     }
 
 
-def verdict(answer: Answer) -> str:
-    """What an attempt came to, in words."""
-    code = answer.status_code
-    if answer.failure_kind is FailureKind.SETTING:
-        return f"not sent: {answer.problem}"
+def verdict(response: ReceiverResponse) -> str:
+    """The result of an attempt, in words."""
+    code = response.status_code
+    if response.failure_kind is FailureKind.SETTING:
+        return f"not sent: {response.problem}"
     if code is None:
-        return f"not acknowledged: {answer.problem}"
-    if answer.acknowledges:
+        return f"not acknowledged: {response.problem}"
+    if response.acknowledges:
         return f"acknowledged with HTTP {code}"
     if 300 <= code < 400:
         return f"not acknowledged: HTTP {code} is a redirect, and redirects are not followed"
@@ -257,7 +270,7 @@ def verdict(answer: Answer) -> str:
 
 
 def choose_profile(url: str, table: Mapping[str, Profile], default: Profile) -> Profile:
-    """The profile of the first glob in `table` that fits the `callback_url`, else the default."""
+    """The profile of the first glob in `table` that matches `callback_url`, else the default."""
     return next((table[glob] for glob in table if fnmatchcase(url, glob)), default)
 
 
@@ -266,14 +279,14 @@ def sign(body: bytes, secret_key: str) -> str:
     return hmac.new(secret_key.encode(), body, hashlib.sha256).hexdigest()
 
 
-def plain(amount: Decimal) -> str:
+def plain_decimal(amount: Decimal) -> str:
     """The shortest plain decimal: 10.50 gives 10.5, 1E+4 gives 10000 (D28)."""
     text = format(amount, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def number(amount: Decimal) -> int | float:
-    """The same as a JSON number."""
+def json_number(amount: Decimal) -> int | float:
+    """The amount as a JSON number: an integer where it is whole."""
     return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
@@ -286,10 +299,10 @@ def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dic
         "trans_id": transaction.network_transaction_id,
         "trans_status": status.value if bare else f"{status.value}/{wording.callback}",
         "message": wording.message,
-        "customer_number": msisdn.international(payment.party),
+        "customer_number": msisdn.to_international(payment.party),
         "nw": payment.nw,
         "payment_mode": payment.payment_mode,
-        "amount": plain(payment.amount),
+        "amount": plain_decimal(payment.amount),
     }
 
 
@@ -299,7 +312,7 @@ def trans_bare(transaction: Transaction, at: datetime) -> dict[str, object]:
 
 
 def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
-    """The status record and the request in one."""
+    """The fields of the status record and of the request, in one object."""
     wording, payment = WORDING[transaction.status], transaction.payment
     return {
         "transaction_id": payment.transaction_id,
@@ -307,9 +320,9 @@ def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
         "status_desc": wording.description,
         "network_transaction_id": transaction.network_transaction_id,
         "message": wording.message,
-        "amount": number(payment.amount),
+        "amount": json_number(payment.amount),
         "currency_code": payment.currency_code,
-        "customer_number": msisdn.international(payment.party),
+        "customer_number": msisdn.to_international(payment.party),
         "reference": payment.reference,
         "timestamp": iso(at),
     }
@@ -336,7 +349,7 @@ def event(transaction: Transaction, at: datetime) -> dict[str, object]:
 
 
 def superset(transaction: Transaction, at: datetime) -> dict[str, object]:
-    """`trans_bare` and `flat` in one; where both have a field, `trans_bare` speaks."""
+    """`trans_bare` and `flat` in one; where both have a field, `trans_bare` wins."""
     return {**flat(transaction, at), **trans_bare(transaction, at)}
 
 
@@ -356,7 +369,10 @@ def compose(
     callback_id: str,
     at: datetime,
 ) -> Callback:
-    """The callback that tells the status a transaction has; unsigned where there is no key."""
+    """The callback that reports the current status of a transaction.
+
+    secret_key: the key that signs the body; None leaves the callback unsigned.
+    """
     document = BODIES[profile](transaction, at)
     body = compact(document)
     return Callback(

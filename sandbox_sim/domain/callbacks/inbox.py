@@ -1,4 +1,4 @@
-"""The built-in callback receiver: what lies in an inbox. Source: delivery.1."""
+"""The built-in callback receiver: inboxes and their messages. Source: delivery.1."""
 
 import hmac
 import re
@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
 from sandbox_sim.domain.callbacks.callbacks import sign
-from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 
-# How many deliveries one inbox keeps to look at, and how many bytes all inboxes keep together:
-# deliveries need no token, and there may be any number of inboxes.
+# The limits of one inbox, in deliveries, and of all inboxes together, in bytes: deliveries need no
+# token, and the number of inboxes is not limited.
 KEPT_INBOX_MESSAGES: Final = 1_000
 KEPT_INBOX_BYTES: Final = 24 * 1024 * 1024
-# What a delivery takes beside its texts.
+# The memory that a delivery takes in addition to its texts.
 _OVERHEAD_BYTES: Final = 1024
 
 _SIGNATURE: Final = re.compile("[0-9a-fA-F]{64}")
@@ -35,19 +35,21 @@ class InboxMessage(NamedTuple):
     signature: Signature
 
 
-def kept(message: InboxMessage) -> InboxMessage:
-    """The delivery as it may be kept and shown: its secrets are masked (D38)."""
-    headers = tuple((redact_text(name), _value(name, value)) for name, value in message.headers)
+def redacted(message: InboxMessage) -> InboxMessage:
+    """The delivery with its secrets masked, as it is stored and shown (D38)."""
+    headers = tuple(
+        (redact_text(name), _redacted_value(name, value)) for name, value in message.headers
+    )
     return message._replace(
         method=redact_text(message.method), headers=headers, body=redact_json(message.body)
     )
 
 
-def _value(name: str, value: str) -> str:
-    """A header's value; the password of a `callback_url` comes in Authorization."""
+def _redacted_value(name: str, value: str) -> str:
+    """A header value; the password of a `callback_url` arrives in Authorization."""
     if name == "authorization" and value[:6].lower() == "basic ":
         return "Basic ***"
-    # A signature is made of the body with a secret key, whatever digits it has.
+    # A signature is no secret and may look like a card number, so it is not redacted.
     return value if _SIGNATURE.fullmatch(value) else redact_text(value)
 
 
@@ -55,20 +57,20 @@ SHOWN_FIELDS: Final = ("id", "at", "method", "headers", "body", "json", "signatu
 
 
 def shown(message: InboxMessage) -> dict[str, object]:
-    """A delivery as the control API shows it; `json` is its body where that is JSON."""
+    """A delivery as the control API shows it; `json` is the parsed body, or None."""
     return {
         "id": message.id,
         "at": iso(message.at),
         "method": message.method,
         "headers": dict(message.headers),
         "body": message.body,
-        "json": said(message.body, None),
+        "json": parse_json(message.body, None),
         "signature": message.signature,
     }
 
 
 def size_of(message: InboxMessage) -> int:
-    """How many bytes of memory a delivery takes; a character takes up to four."""
+    """The memory that a delivery takes, in bytes; a character takes up to four."""
     headers = sum(sys.getsizeof(text) for header in message.headers for text in header)
     return _OVERHEAD_BYTES + headers + sys.getsizeof(message.body)
 

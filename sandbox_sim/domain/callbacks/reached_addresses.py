@@ -1,11 +1,11 @@
-"""Which address a connection really reaches when it goes to another one. Source: D37.
+"""The address that a connection really reaches when it goes to another one. Source: D37.
 
-Some addresses stand for others: the unspecified address connects to this machine, and three kinds
-of IPv6 address carry the IPv4 address that a network on the route translates them to:
+The unspecified address connects to this machine. Three kinds of IPv6 address embed an IPv4 address,
+to which a network on the route translates them:
 
 - IPv4-mapped, `::ffff:0:0/96` (RFC 4291): the operating system itself uses IPv4.
-- NAT64, `64:ff9b::/96` (RFC 6052), and the prefix `64:ff9b:1::/48` (RFC 8215) that each network
-  divides as it likes.
+- NAT64, `64:ff9b::/96` (RFC 6052), and the prefix `64:ff9b:1::/48` (RFC 8215), which each network
+  divides in its own way.
 - 6to4, `2002::/16` (RFC 3056).
 """
 
@@ -20,13 +20,13 @@ MAPPED: Final = IPv6Network("::ffff:0:0/96")
 NAT64: Final = IPv6Network("64:ff9b::/96")
 LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
 SIX_TO_FOUR: Final = IPv6Network("2002::/16")
-# Ranges of addresses that reach an IPv4 address through a translator or a tunnel.
+# Ranges whose addresses reach an IPv4 address through a translator or a tunnel.
 TRANSLATED: Final = (NAT64, LOCAL_NAT64, SIX_TO_FOUR)
 
-# Where RFC 6052 lets the IPv4 address begin within 64:ff9b:1::/48, other than at bit 96.
+# The bits at which RFC 6052 lets the IPv4 address begin in 64:ff9b:1::/48, beside bit 96.
 _LOCAL_PREFIXES: Final = (48, 56, 64)
 _BITS: Final = 128
-# Bits 64 to 71 are zero and no part of the IPv4 address (RFC 6052, section 2.2).
+# Bits 64 to 71 are zero and not part of the IPv4 address (RFC 6052, section 2.2).
 _RESERVED: Final = 0xFF << 56
 _LOW: Final = (1 << 56) - 1
 _IPV4_MASK: Final = 0xFFFF_FFFF
@@ -34,20 +34,20 @@ _LOOPBACK_4: Final = IPv4Address("127.0.0.1")
 _LOOPBACK_6: Final = IPv6Address("::1")
 
 
-def targets_of(address: Address) -> tuple[Address, ...]:
-    """The addresses that a connection to `address` may reach; for nearly all, itself.
+def reached_addresses(address: Address) -> tuple[Address, ...]:
+    """The addresses that a connection to `address` may reach; nearly always itself.
 
-    There are several only for `64:ff9b:1::/48`, where the network alone knows at which bit the
-    IPv4 address begins: then every position is listed that RFC 6052 permits.
+    There are several only for `64:ff9b:1::/48`. Only the network knows at which bit the IPv4
+    address begins there, so the result has every position that RFC 6052 permits.
     """
-    carried = _carried_by(address) if isinstance(address, IPv6Address) else ()
-    return tuple(map(_connected, carried or (address,)))
+    embedded = _embedded_ipv4(address) if isinstance(address, IPv6Address) else ()
+    return tuple(map(_loopback_if_unspecified, embedded or (address,)))
 
 
-def target_range(network: Range) -> Range:
-    """The range that connections to a range reach.
+def reached_range(network: Range) -> Range:
+    """The range that connections to the addresses of `network` reach.
 
-    A whole range of `TRANSLATED` stays as it is: who lists `2002::/16` means that way of reaching
+    A whole range of `TRANSLATED` stays as it is: an entry `2002::/16` means that way of reaching
     IPv4, and not every IPv4 address. So does each range in `64:ff9b:1::/48`.
     """
     is_unspecified = network.num_addresses == 1 and network.network_address.is_unspecified
@@ -63,22 +63,22 @@ def target_range(network: Range) -> Range:
     return network
 
 
-def _carried_by(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that an IPv6 address may carry; none where it is of no such kind."""
+def _embedded_ipv4(address: IPv6Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses that an IPv6 address may embed; empty for all other kinds."""
     value = int(address)
     if address in MAPPED or address in NAT64:
         return (IPv4Address(value & _IPV4_MASK),)
     if address in SIX_TO_FOUR:
         return (_ipv4_at(value, SIX_TO_FOUR.prefixlen),)
     if address in LOCAL_NAT64:
-        # Zeros are no address, unless there is nothing else.
-        found = tuple(dict.fromkeys(each for each in _local_readings(value) if int(each)))
+        # 0.0.0.0 counts only where no other position gives an address.
+        found = tuple(dict.fromkeys(each for each in _local_nat64_ipv4(value) if int(each)))
         return found or (IPv4Address(0),)
     return ()
 
 
-def _local_readings(value: int) -> Iterator[IPv4Address]:
-    """The IPv4 address at each position; all but the last one need zeros behind it."""
+def _local_nat64_ipv4(value: int) -> Iterator[IPv4Address]:
+    """The IPv4 address at each position; all but the last position need zeros behind it."""
     without_reserved = (value >> 64) << 56 | value & _LOW
     for start in _LOCAL_PREFIXES:
         after = _BITS - 8 - start - 32
@@ -87,8 +87,8 @@ def _local_readings(value: int) -> Iterator[IPv4Address]:
     yield IPv4Address(value & _IPV4_MASK)
 
 
-def _connected(address: Address) -> Address:
-    """The unspecified address is this machine's own to a client."""
+def _loopback_if_unspecified(address: Address) -> Address:
+    """The address, or loopback for the unspecified one, as a client connects."""
     if not address.is_unspecified:
         return address
     return _LOOPBACK_4 if isinstance(address, IPv4Address) else _LOOPBACK_6
@@ -99,7 +99,7 @@ def _ipv4_at(value: int, start: int) -> IPv4Address:
 
 
 def _ipv4_range(network: IPv6Network, start: int) -> Range:
-    """The IPv4 range of an IPv6 range whose addresses carry IPv4 from bit `start` on."""
+    """The IPv4 range of an IPv6 range whose addresses embed IPv4 from bit `start` on."""
     prefix = min(network.prefixlen - start, 32)
-    carried = IPv4Network((_ipv4_at(int(network.network_address), start), prefix))
-    return target_range(carried)
+    embedded = IPv4Network((_ipv4_at(int(network.network_address), start), prefix))
+    return reached_range(embedded)

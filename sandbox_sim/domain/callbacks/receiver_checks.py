@@ -1,8 +1,8 @@
-"""A checkup of a receiver: the callbacks that it is sent, and who judges each answer.
+"""The checks of a receiver: the callbacks that it is sent, and which judge assesses each response.
 
-Source: delivery.1, delivery.2, D27, D29 to D31. Only of a receiver that takes what is genuine does
-a refusal tell anything, so each profile has to be acknowledged once (`FIRST`) before it is checked
-any further (`FOLLOWING`).
+Source: delivery.1, delivery.2, D27, D29 to D31. A refusal says nothing about a receiver that
+refuses genuine callbacks too. So each profile has to be acknowledged once (`FIRST_CHECK`) before
+the other checks of that profile are made (`FURTHER_CHECKS`).
 """
 
 from collections.abc import Callable
@@ -12,30 +12,38 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, receiver_verdicts
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, Answer, Callback, Profile
-from sandbox_sim.domain.callbacks.receiver_verdicts import Judge, Opinion, Verdict
+from sandbox_sim.domain.callbacks.callbacks import (
+    SIGNATURE_HEADER,
+    Callback,
+    Profile,
+    ReceiverResponse,
+)
+from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Judge, Verdict
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import DEFAULT_CURRENCY, Operation, PaymentOption
 
-# What every sample's transaction id begins with.
-MARK: Final = "DOCTOR-"
+# The beginning of the transaction id of every sample.
+SAMPLE_PREFIX: Final = "DOCTOR-"
 
 # Why a check was not made.
-NOT_THROUGH: Final = "no callback comes through"
-NOT_TAKEN: Final = "tells nothing until the successful one is acknowledged"
-NOT_SIGNED: Final = "callbacks are not signed here (setting sign_callbacks)"
+NO_CALLBACK_ARRIVED: Final = "no callback comes through"
+FIRST_NOT_ACKNOWLEDGED: Final = "tells nothing until the successful one is acknowledged"
+SIGNING_OFF: Final = "callbacks are not signed here (setting sign_callbacks)"
 
 
 class Exchange(NamedTuple):
-    """A callback that was sent, and what came back."""
+    """A callback that was sent, and the response to it."""
 
     callback: Callback
-    answer: Answer
+    response: ReceiverResponse
 
 
 class Sample(NamedTuple):
-    """What a callback of a checkup is made of; `transaction` is pending, and this one's alone."""
+    """The data of one sample callback.
+
+    transaction: pending, and used for this callback only.
+    """
 
     transaction: Transaction
     profile: Profile
@@ -44,17 +52,17 @@ class Sample(NamedTuple):
     at: datetime
 
     def ended(self, status: Status) -> Callback:
-        """The callback that tells how the transaction ended."""
+        """The callback that reports this final status of the transaction."""
         ended = self.transaction.moved(status, self.at)
         return callbacks.compose(ended, self.profile, self.secret_key, self.callback_id, self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One kind of callback, in words and in bytes, and what a healthy receiver does with it.
+    """One kind of callback, and how the response of a healthy receiver is judged.
 
-    again: the first callback of the profile goes out once more, byte for byte, and none is made.
-    forged: the gateway would not send it, and its signature is all that tells.
+    again: the first callback of the profile is sent once more, byte for byte, and none is made.
+    forged: the gateway would not send it; only the signature shows that.
     """
 
     name: str
@@ -66,27 +74,27 @@ class Check:
 
 
 class Finding(NamedTuple):
-    """What one check found out; `profile` and `exchange` None where nothing was sent for it."""
+    """The result of one check; `profile` and `exchange` are None where nothing was sent for it."""
 
     check: str
-    opinion: Opinion
+    assessment: Assessment
     sends: str = ""
     profile: Profile | None = None
     exchange: Exchange | None = None
 
 
 def skipped(check: Check, why: str, profile: Profile | None = None) -> Finding:
-    """The finding where a check was not made."""
-    return Finding(check.name, Opinion(Verdict.SKIPPED, why), check.sends, profile)
+    """The finding of a check that was not made."""
+    return Finding(check.name, Assessment(Verdict.SKIPPED, why), check.sends, profile)
 
 
-def payment(url: str, identifier: str) -> Payment:
-    """A collection that nobody asked for, with an id that nobody takes for a real one."""
+def sample_payment(url: str, identifier: str) -> Payment:
+    """A collection that no client requested, with an id that is recognisable as a sample."""
     return Payment(
         operation=Operation.COLLECT,
         service_id=1,
-        transaction_id=f"{MARK}{identifier}",
-        reference=f"{MARK}{identifier}",
+        transaction_id=f"{SAMPLE_PREFIX}{identifier}",
+        reference=f"{SAMPLE_PREFIX}{identifier}",
         amount=Decimal("10.50"),
         nw="MTN",
         party="0244000001",
@@ -97,81 +105,81 @@ def payment(url: str, identifier: str) -> Payment:
 
 
 def successful(sample: Sample) -> Callback:
-    """What every payment hopes for."""
+    """A successful payment (000)."""
     return sample.ended(Status.SUCCESSFUL)
 
 
 def failed(sample: Sample) -> Callback:
-    """Status 001 (D31)."""
+    """A failed payment, status 001 (D31)."""
     return sample.ended(Status.FAILED)
 
 
 def cancelled(sample: Sample) -> Callback:
-    """Status 003 (D31)."""
+    """A cancelled payment, status 003 (D31)."""
     return sample.ended(Status.CANCELLED)
 
 
 def unsigned(sample: Sample) -> Callback:
-    """As anybody could make it."""
+    """A forged callback without a signature, as anyone could send it."""
     return successful(sample._replace(secret_key=None))
 
 
 def signed_by_another(sample: Sample) -> Callback:
-    """As somebody with a key could make it, but not with this one."""
+    """A forged callback that is signed with another key."""
     return successful(sample._replace(secret_key=f"not {sample.secret_key}"))
 
 
-def changed(sample: Sample) -> Callback:
-    """As somebody on the way could make it who would like to be paid for."""
+def tampered(sample: Sample) -> Callback:
+    """A failed payment whose body was changed to a success on the way."""
     return failed(sample)._replace(body=successful(sample).body)
 
 
-FIRST: Final = Check(
+FIRST_CHECK: Final = Check(
     "successful",
     sends="a successful payment",
     make=successful,
-    judge=receiver_verdicts.acknowledged,
+    judge=receiver_verdicts.assess_acknowledgement,
 )
 
-FOLLOWING: Final = (
+FURTHER_CHECKS: Final = (
     Check(
         "repeated",
         sends="the same successful payment once more",
         make=successful,
-        judge=receiver_verdicts.answered_alike,
+        judge=receiver_verdicts.assess_repeat,
         again=True,
     ),
     Check(
         "failed",
         sends="a failed payment",
         make=failed,
-        judge=receiver_verdicts.acknowledged,
+        judge=receiver_verdicts.assess_acknowledgement,
     ),
     Check(
         "cancelled",
         sends="a cancelled payment",
         make=cancelled,
-        judge=receiver_verdicts.acknowledged,
+        judge=receiver_verdicts.assess_acknowledgement,
     ),
     Check(
         "no_signature",
         sends=f"a successful payment without {SIGNATURE_HEADER}",
         make=unsigned,
-        judge=receiver_verdicts.refused(receiver_verdicts.WANT_SIGNATURE),
+        judge=receiver_verdicts.expect_refusal(receiver_verdicts.WANT_SIGNATURE),
         forged=True,
     ),
     Check(
         "wrong_signature",
         sends="a successful payment, signed with another key",
         make=signed_by_another,
-        judge=receiver_verdicts.refused(receiver_verdicts.CHECK_SIGNATURE),
+        judge=receiver_verdicts.expect_refusal(receiver_verdicts.CHECK_SIGNATURE),
         forged=True,
     ),
     Check(
         "changed_body",
         sends="a failed payment made successful, with the signature of the failed one",
-        make=changed,
-        judge=receiver_verdicts.refused(receiver_verdicts.CHECK_SIGNATURE),
+        make=tampered,
+        judge=receiver_verdicts.expect_refusal(receiver_verdicts.CHECK_SIGNATURE),
         forged=True,
     ),
 )

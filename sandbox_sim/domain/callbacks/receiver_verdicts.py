@@ -1,9 +1,9 @@
-"""What the answers of a receiver say about it, and what to do where they say nothing good.
+"""Assesses the responses of a receiver, with a remedy where something is wrong.
 
 Source: delivery.1, delivery.2, delivery.5, D29, D30. A healthy receiver acknowledges every callback
-that a gateway may send it, a repeated one like the first, and none that anybody else could have
-made. Of the last kind is one without a signature: every callback has one (D29), and to leave it
-out takes no key at all, so a receiver that lets it pass has no lock.
+that a gateway may send it, a repeated one like the first one. It refuses every callback that anyone
+else could have made. A callback without a signature is one of those: every callback of the gateway
+has one (D29), and no key is needed to leave it out.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,15 +13,15 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, Answer, FailureKind
+from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, FailureKind, ReceiverResponse
 from sandbox_sim.domain.hosts import is_loopback
 
-# An answer that takes longer than this part of the time-out is too near to it: 10 s of 30 s.
+# A response that takes more than this part of the time limit is a warning: 10 s of 30 s.
 SLOW: Final = 1 / 3
 
 
 class Verdict(StrEnum):
-    """What a check came to."""
+    """The result of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -29,8 +29,8 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-class Opinion(NamedTuple):
-    """A verdict, what was seen, and what to do about it where something is to be done."""
+class Assessment(NamedTuple):
+    """A verdict, what was observed, and what to do about it where something is wrong."""
 
     verdict: Verdict
     says: str
@@ -38,138 +38,152 @@ class Opinion(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What a judge looks at; `first`: the answer to the first callback of the same profile."""
+    """The input of a judge.
 
-    answer: Answer
-    first: Answer
+    first: the response to the first callback of the same profile.
+    """
+
+    response: ReceiverResponse
+    first: ReceiverResponse
     timeout: timedelta
 
 
-Judge = Callable[[Case], Opinion]
+Judge = Callable[[Case], Assessment]
 
 
-def acknowledged(case: Case) -> Opinion:
-    """A genuine callback gets a 2xx, and in good time."""
-    says = callbacks.verdict(case.answer)
-    if not case.answer.acknowledges:
-        return Opinion(Verdict.WRONG, says, _remedy(case.answer))
-    took = timedelta(milliseconds=case.answer.duration_ms)
+def assess_acknowledgement(case: Case) -> Assessment:
+    """A genuine callback must get a 2xx within a third of the time limit."""
+    says = callbacks.verdict(case.response)
+    if not case.response.acknowledges:
+        return Assessment(Verdict.WRONG, says, _remedy(case.response))
+    took = timedelta(milliseconds=case.response.duration_ms)
     if took > case.timeout * SLOW:
         says += f", but after {took.total_seconds():.1f} s of {case.timeout.total_seconds():g} s"
-        return Opinion(Verdict.WARNING, says, _ANSWER_FIRST)
-    return Opinion(Verdict.OK, says)
+        return Assessment(Verdict.WARNING, says, _ACKNOWLEDGE_FIRST)
+    return Assessment(Verdict.OK, says)
 
 
-def answered_alike(case: Case) -> Opinion:
-    """A repeated delivery is acknowledged, and with the status of the first."""
-    if case.answer.status_code == case.first.status_code:
-        return acknowledged(case)
-    says = f"{callbacks.verdict(case.answer)}; the first time it was HTTP {case.first.status_code}"
-    return Opinion(Verdict.WRONG, says, _KNOW_IT_AGAIN)
+def assess_repeat(case: Case) -> Assessment:
+    """A repeated callback must be acknowledged with the status code of the first one."""
+    if case.response.status_code == case.first.status_code:
+        return assess_acknowledgement(case)
+    says = (
+        f"{callbacks.verdict(case.response)}; the first time it was HTTP {case.first.status_code}"
+    )
+    return Assessment(Verdict.WRONG, says, _MAKE_IDEMPOTENT)
 
 
-def refused(remedy: str) -> Judge:
-    """A forged callback is refused by a 4xx that is about this callback; 429 is about all."""
+def expect_refusal(remedy: str) -> Judge:
+    """A judge that expects a forged callback to be refused.
 
-    def judge(case: Case) -> Opinion:
-        code = case.answer.status_code
-        if case.answer.acknowledges:
-            return Opinion(Verdict.WRONG, f"a forged callback was accepted: HTTP {code}", remedy)
+    The refusal must be a 4xx about this callback; 429 is about all of them.
+    """
+
+    def judge(case: Case) -> Assessment:
+        code = case.response.status_code
+        if case.response.acknowledges:
+            return Assessment(Verdict.WRONG, f"a forged callback was accepted: HTTP {code}", remedy)
         if code is not None and 400 <= code < 500 and code != 429:
-            return Opinion(Verdict.OK, f"refused with HTTP {code}")
-        return Opinion(Verdict.WARNING, callbacks.verdict(case.answer), _SAY_401)
+            return Assessment(Verdict.OK, f"refused with HTTP {code}")
+        return Assessment(Verdict.WARNING, callbacks.verdict(case.response), _ANSWER_401)
 
     return judge
 
 
-def reached(receiver: str, answer: Answer) -> Opinion:
-    """Whether the first callback came through to `receiver`, a scheme, host and port."""
-    if answer.status_code is None and answer.failure_kind in _NOT_REACHED:
-        return Opinion(Verdict.WRONG, answer.problem or "", _NOT_REACHED[answer.failure_kind])
-    return Opinion(Verdict.OK, f"{receiver} takes connections")
+def assess_connection(receiver: str, response: ReceiverResponse) -> Assessment:
+    """Whether the first callback reached `receiver`, given as scheme, host and port."""
+    if response.status_code is None and response.failure_kind in _NOT_REACHED:
+        return Assessment(
+            Verdict.WRONG, response.problem or "", _NOT_REACHED[response.failure_kind]
+        )
+    return Assessment(Verdict.OK, f"{receiver} takes connections")
 
 
-def encrypted(receiver: str, answer: Answer) -> Opinion:
-    """Whether it came there so that nobody on the way can read or change it."""
-    if answer.failure_kind in _NOT_TRUSTED:
-        return Opinion(Verdict.WRONG, answer.problem or "", _NOT_TRUSTED[answer.failure_kind])
+def assess_encryption(receiver: str, response: ReceiverResponse) -> Assessment:
+    """Whether the connection kept others from reading or changing the callback."""
+    if response.failure_kind in _NOT_TRUSTED:
+        return Assessment(
+            Verdict.WRONG, response.problem or "", _NOT_TRUSTED[response.failure_kind]
+        )
     if receiver.startswith("https:"):
-        return Opinion(Verdict.OK, "the certificate is accepted")
+        return Assessment(Verdict.OK, "the certificate is accepted")
     if is_loopback(urlsplit(receiver).hostname or ""):
-        return Opinion(Verdict.SKIPPED, "plain HTTP, which on loopback nobody else can read")
-    says = "plain HTTP: whoever is on the way can read what is sent"
-    return Opinion(Verdict.WARNING, says, "Give the gateway an https address.")
+        return Assessment(Verdict.SKIPPED, "plain HTTP, which on loopback nobody else can read")
+    says = "plain HTTP: others on the network can read what is sent"
+    return Assessment(Verdict.WARNING, says, "Give the gateway an https address.")
 
 
 # --- What to do about it ---------------------------------------------------------------------
 
-_ANSWER_FIRST: Final = "Acknowledge first and do the work afterwards."
-_KNOW_IT_AGAIN: Final = (
-    "Know what was handled by its transaction id, and answer a repeat like the first without "
-    "handling it twice: whatever was not acknowledged comes again."
+_ACKNOWLEDGE_FIRST: Final = "Acknowledge the callback first and process it afterwards."
+_MAKE_IDEMPOTENT: Final = (
+    "Recognise a repeated callback by its transaction id, answer it like the first one and "
+    "do not process it twice: a callback is sent again until it is acknowledged."
 )
-_SAY_401: Final = (
-    "It was not accepted, but nothing says that this was for its signature: answer 401 where that "
-    "is missing or wrong."
+_ANSWER_401: Final = (
+    "The callback was not accepted, but the response does not name the signature as the reason: "
+    "answer 401 where the signature is missing or wrong."
 )
 CHECK_SIGNATURE: Final = (
     f"Compare {SIGNATURE_HEADER} with the hex HMAC-SHA-256 of the raw body under your secret key, "
     "and answer 401 where they differ."
 )
 WANT_SIGNATURE: Final = (
-    f"Answer 401 to a callback without {SIGNATURE_HEADER}: whoever knows the address can send one."
+    f"Answer 401 to a callback without {SIGNATURE_HEADER}: anyone who knows the address can send "
+    "one."
 )
 
 _NOT_REACHED: Final[Mapping[FailureKind | None, str]] = {
     FailureKind.ADDRESS: "Give an address such as https://shop.example/callback.",
     FailureKind.HOST: (
-        "See that the name is spelled right, and that the DNS of this machine has it."
+        "Check the spelling of the name, and that the DNS of this machine resolves it."
     ),
     FailureKind.CONNECTION: (
-        "Start the receiver, or see that it listens at this address and port and that no firewall "
-        "is in between."
+        "Start the receiver, or check that it listens at this address and port and that no "
+        "firewall blocks the connection."
     ),
     FailureKind.TIMEOUT: (
-        "Acknowledge first and do the work afterwards; if nothing came in at all, look for a "
-        "firewall in between."
+        "Acknowledge the callback first and process it afterwards; if no request arrived at all, "
+        "look for a firewall that blocks it."
     ),
 }
 
 _NOT_TRUSTED: Final[Mapping[FailureKind | None, str]] = {
-    FailureKind.TLS: "See that this port speaks TLS; the address of one that does not is http://.",
+    FailureKind.TLS: "Check that this port uses TLS; for plain HTTP use an http:// address.",
     FailureKind.CERTIFICATE: (
         "Serve a certificate for this name with its whole chain; if the authority is one of your "
         "own, name its file in the environment variable SSL_CERT_FILE."
     ),
 }
 
-_UNKNOWN_IDS: Final = "if it looks payments up, let it acknowledge unknown ones too"
+_UNKNOWN_IDS: Final = "if it looks up the payment, let it acknowledge unknown ones too"
 
 
-def _remedy(answer: Answer) -> str:
+def _remedy(response: ReceiverResponse) -> str:
     """What to do about a genuine callback that was not acknowledged."""
-    match answer.status_code:
-        case None if answer.failure_kind is FailureKind.TIMEOUT:
-            return _ANSWER_FIRST
+    match response.status_code:
+        case None if response.failure_kind is FailureKind.TIMEOUT:
+            return _ACKNOWLEDGE_FIRST
         case None:
-            return "Look into the receiver's log: it should have answered, and in HTTP."
+            return "Look into the receiver's log: it should have sent an HTTP response."
         case 401 | 403:
             return (
-                "See that it has the secret key that this was signed with, that it takes the raw "
-                "body before any parsing, and that no login and no CSRF check comes first."
+                "Check that it has the secret key that signed this callback, that it verifies the "
+                "raw body before any parsing, and that no login or CSRF check comes first."
             )
         case 404 | 410:
-            return f"See that the path is right; {_UNKNOWN_IDS}."
+            return f"Check the path; {_UNKNOWN_IDS}."
         case 405:
-            return "Let the address take POST."
+            return "Let this address accept POST."
         case 429:
-            return "Take callbacks out of the rate limit: they come as payments do, many at once."
+            return "Exclude callbacks from the rate limit: many may arrive at once."
         case code if 300 <= code < 400:
-            return "Give the gateway the address that this leads to (https? a slash at the end?)."
+            return "Give the gateway the address that it redirects to (https? a slash at the end?)."
         case code if 400 <= code < 500:
             return (
-                "Let it take this body, or choose by --profile those that your account gets; "
+                "Let it accept this body, or choose with --profile the ones that your account "
+                "gets; "
                 f"{_UNKNOWN_IDS}."
             )
         case _:
-            return "Look into the receiver's log: it broke over this callback."
+            return "Look into the receiver's log: it failed while processing this callback."

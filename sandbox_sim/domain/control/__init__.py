@@ -1,1 +1,1 @@
-"""What steers the sandbox: overrides, faults, the journal, events, snapshots, the clock."""
+"""Controls of the sandbox: overrides, faults, journal, events, snapshots and the clock."""

@@ -1,4 +1,4 @@
-"""Gateway time beside the machine's: so far away from it, or standing still."""
+"""The state of the gateway clock: shifted from the machine's time, or frozen."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,27 +6,27 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """How a clock is set.
+    """How the clock is set.
 
-    shift: how far it was moved away from the machine's time; what it stood still for is counted
-    when it goes on. frozen_at: the moment at which it stands still, or None.
+    shift: the difference to the machine's time; the time spent frozen is added on resume.
+    frozen_at: the moment at which the clock stands still, or None.
     """
 
     shift: timedelta = timedelta()
     frozen_at: datetime | None = None
 
     def now(self, machine: datetime) -> datetime:
-        """Gateway time when the machine has this time."""
+        """Gateway time when the machine's clock shows `machine`."""
         return self.frozen_at or machine + self.shift
 
     def moved(self, by: timedelta) -> "ClockState":
-        """So much later, or earlier; one that stands still goes on doing so."""
+        """The clock moved by this much, forward or back; a frozen clock stays frozen."""
         return ClockState(self.shift + by, self.frozen_at and self.frozen_at + by)
 
     def frozen(self, machine: datetime) -> "ClockState":
-        """Standing still from now on."""
+        """The clock frozen at its current time."""
         return ClockState(self.shift, self.now(machine))
 
     def resumed(self, machine: datetime) -> "ClockState":
-        """Going on from where it is."""
+        """The clock running again, from the time it shows."""
         return ClockState(self.now(machine) - machine)

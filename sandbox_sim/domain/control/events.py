@@ -1,6 +1,7 @@
-"""What the live feed tells: each thing that happened, as the control API shows it.
+"""The events of the live feed, each as the control API shows it.
 
-Source: docs/control-api.md. A new type is a name here and a line in `gateway.telling`.
+Source: docs/control-api.md. A new type is a name in `EventType` and a line in
+`gateway.control.event_publishing_store`.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple
 
 
 class EventType(StrEnum):
-    """What happened, or what it happened to."""
+    """The kind of change, or the kind of record that changed."""
 
     REQUEST = "request"
     TRANSACTION = "transaction"
@@ -29,19 +30,20 @@ class EventType(StrEnum):
     GAP = "gap"
 
 
-# What an event that is kept takes beside its text.
+# The memory that a stored event takes in addition to its text.
 _OVERHEAD_BYTES: Final = 512
-# Of all others, what is of no service concerns every one.
-_MAY_BE_ANOTHER_S: Final = frozenset({EventType.REQUEST, EventType.INBOX})
+# An event without a service goes to the readers of every service, except for these types.
+_MAY_BELONG_TO_A_SERVICE: Final = frozenset({EventType.REQUEST, EventType.INBOX})
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened. It is shown when somebody reads of it, and then only once.
+    """One change. It is converted to JSON only when a reader gets it, and only once.
 
-    service_id: whose it is; None where that is unknown, or all of them.
-    inbox: the name of the inbox that a delivery came to.
-    record: what was written, where it was written by this server.
+    service_id: the service that it belongs to; None where that is unknown, or where it is all of
+    them.
+    inbox: the name of the inbox that received a delivery.
+    record: the record that was written, where this server wrote it.
     """
 
     type: EventType
@@ -52,12 +54,12 @@ class Event:
 
     @cached_property
     def data(self) -> str:
-        """The record in JSON, on one line of ASCII."""
+        """The event as one line of ASCII JSON."""
         return json.dumps(self.show())
 
 
 class EventText(NamedTuple):
-    """An event as its readers get it, with `data` in JSON; the record itself is not kept."""
+    """An event as its readers get it: `data` is JSON, and the record itself is not kept."""
 
     type: EventType
     service_id: int | None
@@ -65,31 +67,31 @@ class EventText(NamedTuple):
 
     @classmethod
     def of(cls, event: Event) -> "EventText":
-        """What is kept of an event."""
+        """The text of an event."""
         return cls(event.type, event.service_id, event.data)
 
     @property
     def size(self) -> int:
-        """How many bytes of memory it takes."""
+        """The memory that it takes, in bytes."""
         return _OVERHEAD_BYTES + sys.getsizeof(self.data)
 
 
 class NumberedEvent(NamedTuple):
-    """An event in its place: ids count up within a run of the server."""
+    """An event and its id; ids increase within a run of the server."""
 
     id: str
     event: EventText
 
 
-class Wanted(NamedTuple):
-    """What a reader asks for: of one service, or of all; of these types."""
+class EventFilter(NamedTuple):
+    """The events that a reader requests: of one service or of all (None), of these types."""
 
     service_id: int | None = None
     types: frozenset[EventType] = frozenset(EventType)
 
-    def admits(self, event: Event | EventText) -> bool:
-        """Whether the reader is told; that something was missed it always is."""
+    def matches(self, event: Event | EventText) -> bool:
+        """Whether the reader gets the event; every reader gets a gap."""
         asked_for = event.type in self.types or event.type is EventType.GAP
         ours = self.service_id is None or event.service_id == self.service_id
-        of_all = event.service_id is None and event.type not in _MAY_BE_ANOTHER_S
+        of_all = event.service_id is None and event.type not in _MAY_BELONG_TO_A_SERVICE
         return asked_for and (ours or of_all)

@@ -1,9 +1,10 @@
-"""Faults: what goes wrong with a request on purpose, by rules of users.
+"""Faults: failures that users inject into requests.
 
-The effect of such a rule is `{"fault": {…}, "probability", "every"}`, where `fault` has one of
-`latency`, `status` and the names of `Loss`; with a status `retry_after_s`, with a loss `processed`.
-Of the rules for one request all latencies add up; of the others the newest that fires decides, and
-older ones do not count the request. Source: docs/control-api.md.
+The effect of such a rule is `{"fault": {…}, "probability", "every"}`. `fault` has one of `latency`,
+`status` and the names of `AnswerFault`. A status may have `retry_after_s`, an answer fault
+`processed`.
+Of the rules that match a request, all latencies add up. Of the others the newest that fires
+decides, and the older ones do not count the request. Source: docs/control-api.md.
 """
 
 import math
@@ -15,16 +16,16 @@ from typing import Any, Final, NamedTuple
 from sandbox_sim.domain.control.user_rules import UserRule
 from sandbox_sim.domain.response_codes import Reply
 
-STATUSES: Final = (429, 500, 502, 503)
+FAULT_STATUSES: Final = (429, 500, 502, 503)
 RETRY_AFTER_S: Final = 1
-# Real time: no answer is held back for longer.
-LONGEST_S: Final = 300
-# The rule that answers and journal entries name.
-NAME: Final = "fault"
+# The longest delay of an answer, in seconds of real time.
+MAX_LATENCY_S: Final = 300
+# The name in `X-Sandbox-Rule` and in the journal.
+FAULT_RULE: Final = "fault"
 
 
-class Loss(StrEnum):
-    """How a client loses an answer."""
+class AnswerFault(StrEnum):
+    """How the answer fails to reach the client whole."""
 
     CONNECTION_RESET = "connection_reset"
     EMPTY_RESPONSE = "empty_response"
@@ -32,22 +33,24 @@ class Loss(StrEnum):
     TIMEOUT = "timeout"
 
 
-_LOST: Final[Mapping[Loss, str]] = MappingProxyType(
+_EFFECTS: Final[Mapping[AnswerFault, str]] = MappingProxyType(
     {
-        Loss.CONNECTION_RESET: "the answer was lost: the connection was reset",
-        Loss.EMPTY_RESPONSE: "the answer was lost: the connection was closed without a byte of it",
-        Loss.MALFORMED_JSON: "the answer was cut off within its JSON",
-        Loss.TIMEOUT: "the answer was lost: the client was left waiting",
+        AnswerFault.CONNECTION_RESET: "the answer was lost: the connection was reset",
+        AnswerFault.EMPTY_RESPONSE: (
+            "the answer was lost: the connection was closed without a byte of it"
+        ),
+        AnswerFault.MALFORMED_JSON: "the answer was cut off within its JSON",
+        AnswerFault.TIMEOUT: "the answer was lost: the client was left waiting",
     }
 )
 
 
 class Fault(NamedTuple):
-    """The fault of one request.
+    """The combined fault of one request.
 
-    latency_ms: how long its answer is held back; delayed_by: the ids of the rules that say so.
-    decided_by: the id of the rule that has the `status`, or the `loss` of the answer.
-    processed: whether the gateway does what is asked for.
+    latency_ms: the delay of its answer; delayed_by: the ids of the rules that delay it.
+    decided_by: the id of the rule that set `status` or `answer_fault`.
+    processed: whether the gateway processes the request.
     """
 
     latency_ms: float = 0
@@ -55,15 +58,15 @@ class Fault(NamedTuple):
     decided_by: str | None = None
     status: int | None = None
     retry_after_s: int = RETRY_AFTER_S
-    loss: Loss | None = None
+    answer_fault: AnswerFault | None = None
     processed: bool = True
 
-    def joined_by(self, rule: UserRule, draw: Callable[[], float]) -> "Fault":
-        """The fault with what a rule does that fires."""
+    def with_rule(self, rule: UserRule, draw: Callable[[], float]) -> "Fault":
+        """The fault, with the effect of a rule that fires added."""
         effect = rule.effect
         ((name, value),) = effect["fault"].items()
         if name == "latency":
-            latency_ms = min(self.latency_ms + _milliseconds(value, draw), LONGEST_S * 1000)
+            latency_ms = min(self.latency_ms + _milliseconds(value, draw), MAX_LATENCY_S * 1000)
             return self._replace(latency_ms=latency_ms, delayed_by=(*self.delayed_by, rule.id))
         if name == "status":
             wait = effect.get("retry_after_s", RETRY_AFTER_S)
@@ -71,39 +74,43 @@ class Fault(NamedTuple):
                 decided_by=rule.id, status=value, retry_after_s=wait, processed=False
             )
         processed = effect.get("processed", True)
-        return self._replace(decided_by=rule.id, loss=Loss(name), processed=processed)
+        return self._replace(
+            decided_by=rule.id, answer_fault=AnswerFault(name), processed=processed
+        )
 
     def refusal(self) -> Reply:
-        """What is said to a request that is not processed."""
+        """The reply to a request that is not processed."""
         if self.status == 429:
-            why = f"fault {self.decided_by} refused it"
-            return Reply("429", NAME, why, headers={"Retry-After": str(self.retry_after_s)})
-        why = f"fault {self.decided_by} kept it from being processed"
-        return Reply("500", NAME, why, http_status=self.status)
+            why = f"fault {self.decided_by} refused the request"
+            return Reply("429", FAULT_RULE, why, headers={"Retry-After": str(self.retry_after_s)})
+        why = f"fault {self.decided_by} stopped its processing"
+        return Reply("500", FAULT_RULE, why, http_status=self.status)
 
     def apply_to(self, reply: Reply) -> Reply:
-        """The reply, saying which faults befell it."""
+        """The reply, with `why` and `warnings` that name the faults."""
         warnings = reply.warnings
         if self.delayed_by:
             ids = ", ".join(self.delayed_by)
-            warnings += (f"fault {ids} held the answer back for {self.latency_ms:g} ms",)
-        if self.loss is None:
+            warnings += (f"fault {ids} delayed the answer by {self.latency_ms:g} ms",)
+        if self.answer_fault is None:
             return reply._replace(warnings=warnings)
         why = reply.why
         if self.processed:
-            why = f"fault {self.decided_by} struck the answer of rule {reply.rule}: {why}"
-        return reply._replace(rule=NAME, why=why, warnings=(*warnings, _LOST[self.loss]))
+            why = f"fault {self.decided_by} affected the answer of rule {reply.rule}: {why}"
+        return reply._replace(
+            rule=FAULT_RULE, why=why, warnings=(*warnings, _EFFECTS[self.answer_fault])
+        )
 
 
 def is_latency(rule: UserRule) -> bool:
-    """Whether it only holds the answer back."""
+    """Whether the rule only delays the answer."""
     return "latency" in rule.effect["fault"]
 
 
 def fires(rule: UserRule, draw: Callable[[], float]) -> bool:
-    """Whether a rule applies to one more request that it is for.
+    """Whether a rule applies to one more request that it matches.
 
-    draw: gives a random number, at least 0 and below 1.
+    draw: returns a random number, at least 0 and below 1.
     """
     every: int = rule.effect["every"]
     probability: float = rule.effect["probability"]
@@ -115,7 +122,7 @@ def _milliseconds(latency: Mapping[str, Any], draw: Callable[[], float]) -> floa
         case {"uniform_ms": (low, high)}:
             return float(low + (high - low) * draw())
         case {"lognormal_ms": {"median": median, "sigma": sigma}}:
-            # Two uniform numbers make a normal one (Box and Muller).
+            # Turns two uniform numbers into a normal one (Box-Muller transform).
             normal = math.sqrt(-2 * math.log(1 - draw())) * math.cos(2 * math.pi * draw())
             return float(median * math.exp(sigma * normal))
     return float(latency["fixed_ms"])

@@ -1,6 +1,6 @@
-"""The journal: each request to the gateway, its answer, the rule that chose it, and why.
+"""The journal: each request to the gateway, its answer, the rule that decided, and why.
 
-An entry has no card number and no password: they are masked before it is kept (D38).
+Card numbers and passwords are masked before an entry is stored (D38).
 """
 
 import re
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain.control.field_values import FieldValues, values_of
-from sandbox_sim.domain.json_text import said
+from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import (
     mask_long_numbers,
     redact_body,
@@ -22,10 +22,10 @@ from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 
-# How many requests of one service are kept, and how much of each.
+# The limits of the journal: requests of one service, and bytes of each request.
 KEPT_REQUESTS: Final = 10_000
 KEPT_REQUEST_BYTES: Final = 16_384
-# Stands for the service of requests that name none; the ids of services begin at 1.
+# The service of requests that name none; real ids begin at 1.
 NO_SERVICE: Final = 0
 _CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
 _MAY_NAME_A_CARD: Final = re.compile(rb"CR[DM]|\\u")
@@ -35,10 +35,10 @@ class Entry(NamedTuple):
     """One request and its answer.
 
     id: the `X-Sandbox-Request-Id` of the answer.
-    service_id, operation, transaction_id: as far as the body could be read.
-    request: the body as it came, but for secrets (see `redacted`), at most 16 KiB.
+    service_id, operation, transaction_id: None where the body could not be read that far.
+    request: at most 16 KiB of the body, redacted (see `redacted`).
     answer: the body of the answer.
-    duration_ms: from the request's head to its answer, in real time.
+    duration_ms: from the head of the request to its answer, in real time.
     """
 
     id: str
@@ -65,9 +65,9 @@ FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
 
 
 def redacted(entry: Entry, raw: bytes) -> Entry:
-    """The entry as it may be kept and shown (D38); `why` and `warnings` are so already.
+    """The entry with its secrets masked, as it is stored and shown (D38).
 
-    raw: the whole body of the request.
+    `why` and `warnings` are redacted before. raw: the whole body of the request.
     """
     redact = _redact_card_request if _MAY_NAME_A_CARD.search(raw) else redact_document
     return entry._replace(
@@ -80,7 +80,7 @@ def redacted(entry: Entry, raw: bytes) -> Entry:
 
 
 def _redact_card_request(document: Any) -> Any:
-    """Where a card pays or is paid, `customer_number` is its number, with a typing error too."""
+    """Redact a body where `customer_number` is a card number, even a mistyped one."""
     found = redact_document(document)
     if isinstance(document, dict) and document.get("payment_option") in _CARD_OPTIONS:
         number = document.get("customer_number")
@@ -91,14 +91,14 @@ def _redact_card_request(document: Any) -> Any:
 
 
 def shown(entry: Entry) -> dict[str, object]:
-    """An entry as the control API shows it; bodies that are JSON as what they say."""
+    """An entry as the control API shows it; a body that is JSON is shown parsed."""
     request = entry.request.decode("utf-8", "replace")
     answer = entry.answer.decode("utf-8", "replace")
     return {
         **entry._asdict(),
         "at": iso(entry.at),
-        "request": said(request, request),
+        "request": parse_json(request, request),
         "warnings": list(entry.warnings),
-        "answer": said(answer, answer),
+        "answer": parse_json(answer, answer),
         "duration_ms": round(entry.duration_ms, 3),
     }

@@ -1,4 +1,4 @@
-"""What the lists and searches of the control API ask for: newest first, of one service or all."""
+"""Queries of the control API: pages of lists, newest first, and fields to match."""
 
 import heapq
 import itertools
@@ -9,37 +9,40 @@ T = TypeVar("T")
 
 
 class Listing(NamedTuple):
-    """A stretch of a list. `after` is the id of the record that it goes on after."""
+    """One page of a list, of one service or of all (None).
+
+    after: the id of the last record of the page before.
+    """
 
     service_id: int | None = None
     after: str | None = None
     limit: int = 20
 
 
-def stretch(
+def merged_page(
     lists: Iterable[Iterable[T]],
     listing: Listing,
-    name_of: Callable[[T], str],
-    place_of: Callable[[T], Any],
+    id_of: Callable[[T], str],
+    sort_key: Callable[[T], Any],
 ) -> list[T]:
-    """The stretch of several lists as one; each has its newest first, by `place_of`."""
+    """One page of several lists merged; each list is newest first, ordered by `sort_key`."""
     each = [*lists]
-    merged = iter(each[0]) if len(each) == 1 else heapq.merge(*each, key=place_of, reverse=True)
+    merged = iter(each[0]) if len(each) == 1 else heapq.merge(*each, key=sort_key, reverse=True)
     if listing.after is not None:
-        _ = listing.after in map(name_of, merged)  # takes all up to that one
+        _ = listing.after in map(id_of, merged)  # consumes everything up to and including that id
     return list(itertools.islice(merged, listing.limit))
 
 
 def matches(document: Mapping[str, object], match: Mapping[str, object]) -> bool:
-    """Whether every field of `match` has that very value; `request.amount` looks inside `request`.
+    """Whether every field of `match` has exactly this value in the document.
 
-    `true` is not 1 here, as it is not in JSON.
+    `request.amount` looks inside `request`. `true` does not equal 1, as in JSON.
     """
     return all(_same(_inside(document, name), value) for name, value in match.items())
 
 
-def accepts(match: Mapping[str, object]) -> Callable[[Mapping[str, object]], bool]:
-    """`matches` for many documents: most of them differ in a field that is compared first."""
+def compiled_match(match: Mapping[str, object]) -> Callable[[Mapping[str, object]], bool]:
+    """`matches` as a predicate for many documents; it compares one top-level field first."""
     first = next((name for name in match if "." not in name and name != "service_id"), None)
     if first is None:
         return lambda document: matches(document, match)
@@ -47,12 +50,14 @@ def accepts(match: Mapping[str, object]) -> Callable[[Mapping[str, object]], boo
     return lambda document: document.get(first, _ABSENT) == value and matches(document, match)
 
 
-def telling_field(match: Mapping[str, object], plain: Iterable[str]) -> tuple[str, object] | None:
-    """The first of these attributes that `match` names, and the value it asks for; or None.
+def prefilter_field(
+    match: Mapping[str, object], unmasked: Iterable[str]
+) -> tuple[str, object] | None:
+    """The first of these attributes that `match` names, with the value it must have, or None.
 
-    By it one sees of most records that they do not match.
+    Comparing it first rules out most records without converting them.
     """
-    return next(((name, match[name]) for name in plain if name in match), None)
+    return next(((name, match[name]) for name in unmasked if name in match), None)
 
 
 def _inside(document: object, name: str) -> object:

@@ -1,31 +1,31 @@
-"""Overrides: what a user has made of a request, whatever the rules of the sandbox say.
+"""Overrides: outcomes that users choose for requests, in place of the sandbox rules.
 
-Source: docs/control-api.md; D16, D31. An override is the effect of a rule of the user
-(`domain.rules`). The transaction that followed one keeps it, so what was asked for comes even where
-the rule is gone by then.
+Source: docs/control-api.md; D16, D31. An override is the effect of a user rule
+(`domain.control.user_rules`). The transaction stores a copy of it, so the override still applies
+after its rule is deleted.
 """
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Profile
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE, Outcome
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import ACCEPTED, Reply
 from sandbox_sim.domain.vocabulary import Operation
 
-# Stands where an answer names the rule that decided.
-RULE: Final = "override"
+# The name in `X-Sandbox-Rule` and in the journal.
+OVERRIDE_RULE: Final = "override"
 MAX_DELAY_MS: Final = 86_400_000
 MAX_DELIVERIES: Final = 10
-# How long a callback is held back at most for a later one to overtake it.
-HOLD: Final = timedelta(seconds=60)
-# Signs what is to be signed wrongly.
+# How long a reordered callback waits at most for a later one.
+MAX_REORDER_WAIT: Final = timedelta(seconds=60)
+# The key of a signature that must be wrong.
 WRONG_KEY: Final = "the key of nobody"
-# What is answered to the other operations where nothing is wrong.
-CODE_OF_QUERY: Final[Mapping[Operation, str]] = {
+# The response code of success of the operations that are no payments.
+SUCCESS_CODES: Final[Mapping[Operation, str]] = {
     Operation.STATUS: "000",
     Operation.BALANCE: "000",
     Operation.SMS: "370",
@@ -34,27 +34,28 @@ CODE_OF_QUERY: Final[Mapping[Operation, str]] = {
     Operation.SMS_BALANCE: "388",
 }
 
-# What accepts no payment.
-_OF_QUERIES: Final = frozenset(CODE_OF_QUERY.values()) - {"000"}
-# Those of the other operations that a code can come from; all of them where it is not listed.
+# Codes that mean success for those operations and for no payment.
+_QUERY_ONLY_CODES: Final = frozenset(SUCCESS_CODES.values()) - {"000"}
+# The operations, other than payments, that can return a code; all where it is not listed.
 _SENDS: Final = frozenset({Operation.SMS, Operation.BULK_SMS})
-_QUERIES_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
+_OPERATIONS_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
     **dict.fromkeys(("015", "016", "019", "219", "402"), ()),
     "027": (Operation.STATUS,),
     **dict.fromkeys(("216", "237", "371", "S002"), _SENDS),
     **dict.fromkeys(("389", "390"), (Operation.BULK_SMS,)),
 }
-# SMS endpoints answer HTTP 200, but for credentials, rate and faults (D6).
-_OF_SMS: Final = _SENDS | {Operation.SMS_HISTORY, Operation.SMS_BALANCE}
-_CODES_BESIDE_SMS: Final = frozenset({"100", "401", "429", "500"})
+# SMS endpoints answer HTTP 200, except for credentials, rate limit and faults (D6).
+_SMS_OPERATIONS: Final = _SENDS | {Operation.SMS_HISTORY, Operation.SMS_BALANCE}
+_CODES_WITH_OWN_STATUS: Final = frozenset({"100", "401", "429", "500"})
 
 
-class Behaviour(NamedTuple):
-    """How a callback behaves; by default as it should.
+class CallbackBehaviour(NamedTuple):
+    """How a callback is delivered; the defaults are the normal delivery.
 
-    duplicate: how many times it is delivered, each with attempts of its own.
-    delay_ms: how much later than the status it leaves. reorder: a later one overtakes it.
-    before_response: it comes before the answer to its request.
+    duplicate: how many callbacks are sent, each with attempts of its own.
+    delay_ms: the time from the status to the first attempt.
+    reorder: it waits until a later callback of the service was attempted.
+    before_response: its first attempt comes before the answer to the request.
     """
 
     drop: bool = False
@@ -66,105 +67,111 @@ class Behaviour(NamedTuple):
     before_response: bool = False
 
     def shown(self) -> dict[str, Any]:
-        """What was asked for."""
+        """The fields that differ from the defaults."""
         usual = self._field_defaults
         return {name: value for name, value in self._asdict().items() if value != usual[name]}
 
-    def departure(self, callback: Callback, at: datetime) -> Job | None:
-        """The job that sends a callback whose status was reached then; None for a dropped one."""
+    def delivery_job(self, callback: Callback, at: datetime) -> Job | None:
+        """The job for a callback whose transaction was decided at `at`.
+
+        None for a dropped callback. A reordered one gets the job that releases it after the longest
+        wait.
+        """
         if self.drop:
             return None
         kind, due_at = JobKind.DELIVER, at + timedelta(milliseconds=self.delay_ms)
         if self.reorder:
-            kind, due_at = JobKind.LET_GO, at + HOLD
+            kind, due_at = JobKind.RELEASE, at + MAX_REORDER_WAIT
         return Job(due_at, kind, callback.service_id, callback.id)
 
 
-USUAL_BEHAVIOUR: Final = Behaviour()
+DEFAULT_BEHAVIOUR: Final = CallbackBehaviour()
 
 
 class Override(NamedTuple):
-    """What is asked for; None and 0 where it is left to the rules of the sandbox.
+    """The requested outcome; None and 0 leave a part to the sandbox rules.
 
-    id: of the rule whose effect it is.
-    status: what the transaction becomes; 002 for one that stays pending.
+    id: the id of its user rule.
+    status: the final status of the transaction; 002 keeps it pending.
     """
 
     id: str
     status: Status | None = None
     response_code: str | None = None
     delay_ms: int = 0
-    callback: Behaviour = USUAL_BEHAVIOUR
+    callback: CallbackBehaviour = DEFAULT_BEHAVIOUR
 
     @property
     def rejects(self) -> bool:
-        """Whether the request is turned down, and nothing comes of it."""
+        """Whether the request is rejected, so that it leaves no transaction."""
         return self.response_code is not None and self.response_code not in ACCEPTED
 
     @property
     def decides(self) -> bool:
-        """Whether it says what is answered; otherwise only accepted payments can follow it."""
+        """Whether it sets the answer; if not, it applies to accepted payments only."""
         return self.status is not None or self.response_code is not None
 
     @property
     def delay(self) -> timedelta:
-        """How much later than usual the transaction is settled."""
+        """The additional time until the transaction settles."""
         return timedelta(milliseconds=self.delay_ms)
 
     @property
-    def of_payments(self) -> bool:
-        """Whether it asks for what only an accepted payment can have."""
-        return self.status is not None or self.delay_ms > 0 or self.callback != USUAL_BEHAVIOUR
+    def needs_accepted_payment(self) -> bool:
+        """Whether it asks for something that only an accepted payment has."""
+        return self.status is not None or self.delay_ms > 0 or self.callback != DEFAULT_BEHAVIOUR
 
-    def concerns(self, operation: Operation | None) -> bool:
-        """Whether it is for an operation, where it was not said for which one."""
+    def applies_to(self, operation: Operation | None) -> bool:
+        """Whether it can apply to this operation, where its match names none."""
         if operation is None:
             return False
         if operation in ACCEPTANCE:
-            return self.response_code not in _OF_QUERIES
+            return self.response_code not in _QUERY_ONLY_CODES
         if self.rejects:
-            return operation in _QUERIES_OF_CODE.get(self.response_code or "", CODE_OF_QUERY)
-        return self.response_code == CODE_OF_QUERY[operation] and not self.of_payments
+            return operation in _OPERATIONS_OF_CODE.get(self.response_code or "", SUCCESS_CODES)
+        return self.response_code == SUCCESS_CODES[operation] and not self.needs_accepted_payment
 
     def refusal(self, operation: Operation | None) -> Reply | None:
-        """What another request that follows it is answered; None where it is not turned down."""
+        """The reply to a request that is no payment; None where it is not rejected."""
         if self.response_code is None or not self.rejects:
             return None
-        always_200 = operation in _OF_SMS and self.response_code not in _CODES_BESIDE_SMS
+        always_200 = (
+            operation in _SMS_OPERATIONS and self.response_code not in _CODES_WITH_OWN_STATUS
+        )
         status = 200 if always_200 else None
-        return Reply(self.response_code, RULE, self.why, http_status=status)
+        return Reply(self.response_code, OVERRIDE_RULE, self.why, http_status=status)
 
     def outcome(self, operation: Operation) -> Outcome:
-        """What a payment that follows it is answered."""
+        """The outcome of a payment."""
         if self.response_code is not None and self.rejects:
-            return Outcome(self.response_code, RULE, self.why)
-        return ACCEPTANCE[operation]._replace(rule=RULE, why=self.why)
+            return Outcome(self.response_code, OVERRIDE_RULE, self.why)
+        return ACCEPTANCE[operation]._replace(rule=OVERRIDE_RULE, why=self.why)
 
     @property
     def why(self) -> str:
-        """What it asks for, in words."""
-        asked = [
+        """The requested outcome, in words."""
+        requested = [
             f"{name} {value}"
             for name, value in (("status", self.status), ("response_code", self.response_code))
             if value is not None
         ]
-        asked += [f"delay_ms {self.delay_ms}"] if self.delay_ms else []
-        asked += [
+        requested += [f"delay_ms {self.delay_ms}"] if self.delay_ms else []
+        requested += [
             f"callback {name}" if value is True else f"callback {name} {value}"
             for name, value in self.callback.shown().items()
         ]
-        return f"override {self.id} asks for {', '.join(asked)}"
+        return f"override {self.id} asks for {', '.join(requested)}"
 
-    def marked(self, callback: Callback) -> Callback:
-        """A callback of its transaction, with the reason why it does not behave as it should."""
-        manner = self.callback
-        if manner == USUAL_BEHAVIOUR:
+    def applied_to(self, callback: Callback) -> Callback:
+        """A callback of its transaction, with its state and a note about the override."""
+        behaviour = self.callback
+        if behaviour == DEFAULT_BEHAVIOUR:
             return callback
-        state = Delivery.DROPPED if manner.drop else Delivery.PENDING
-        return callback._replace(state=state, held=manner.reorder, note=self.why)
+        state = DeliveryState.DROPPED if behaviour.drop else DeliveryState.PENDING
+        return callback._replace(state=state, held=behaviour.reorder, note=self.why)
 
     def shown(self) -> dict[str, Any]:
-        """As the control API shows it, and as `override_of` reads it."""
+        """The override as the control API shows it and as `parse_override` reads it."""
         outcome = {"status": self.status, "response_code": self.response_code}
         return {
             "id": self.id,
@@ -174,33 +181,36 @@ class Override(NamedTuple):
         }
 
 
-def override_of(document: Mapping[str, Any]) -> Override:
-    """What `Override.shown` made."""
-    outcome, manner = document["outcome"], dict(document["callback"])
-    if "profile" in manner:
-        manner["profile"] = Profile(manner["profile"])
+def parse_override(document: Mapping[str, Any]) -> Override:
+    """Parse what `Override.shown` returned."""
+    outcome, behaviour = document["outcome"], dict(document["callback"])
+    if "profile" in behaviour:
+        behaviour["profile"] = Profile(behaviour["profile"])
     return Override(
         document["id"],
         Status(outcome["status"]) if "status" in outcome else None,
         outcome.get("response_code"),
         document["delay_ms"],
-        Behaviour(**manner),
+        CallbackBehaviour(**behaviour),
     )
 
 
-def contradiction(override: Override, operation: Operation | None) -> str | None:
-    """Why what is asked for cannot be had of an operation, or of any (None); else None."""
-    code, manner = override.response_code, override.callback
-    if not override.of_payments and code is None:
+def contradiction_in(override: Override, operation: Operation | None) -> str | None:
+    """Why this override cannot be applied, or None.
+
+    operation: the operation that its match names, or None.
+    """
+    code, behaviour = override.response_code, override.callback
+    if not override.needs_accepted_payment and code is None:
         return "outcome, delay_ms or callback must ask for something"
-    if override.of_payments and override.rejects:
+    if override.needs_accepted_payment and override.rejects:
         return (
             f"outcome.response_code {code} rejects, and outcome.status, delay_ms and callback are "
             "for what is accepted: leave the one or the others out"
         )
     if operation is not None:
-        own = CODE_OF_QUERY.get(operation)
-        if override.of_payments and own is not None:
+        own = SUCCESS_CODES.get(operation)
+        if override.needs_accepted_payment and own is not None:
             return (
                 "outcome.status, delay_ms and callback are for payments, and match.operation is "
                 f"{operation}: leave them out"
@@ -211,24 +221,24 @@ def contradiction(override: Override, operation: Operation | None) -> str | None
                 f"outcome.response_code {code} is no answer to {operation}, which is accepted "
                 f"with {own}"
             )
-    if manner.drop and manner.duplicate > 1:
+    if behaviour.drop and behaviour.duplicate > 1:
         return "callback.drop sends nothing, and callback.duplicate more than once: choose one"
-    return _clash_of_times(override)
+    return _conflicting_times(override)
 
 
-def _clash_of_times(override: Override) -> str | None:
-    """Two of them that say when the callback leaves, and not the same."""
-    manner = override.callback
+def _conflicting_times(override: Override) -> str | None:
+    """Names the fields that each set a time for the callback, where there are several."""
+    behaviour = override.callback
     times = {
-        "callback.drop": manner.drop,
-        "callback.delay_ms": manner.delay_ms,
-        "callback.reorder": manner.reorder,
-        "callback.before_response": manner.before_response,
+        "callback.drop": behaviour.drop,
+        "callback.delay_ms": behaviour.delay_ms,
+        "callback.reorder": behaviour.reorder,
+        "callback.before_response": behaviour.before_response,
     }
-    said = [name for name, value in times.items() if value]
-    if manner.before_response:
-        said += ["delay_ms"] if override.delay_ms else []
-        said += ["outcome.status 002"] if override.status is Status.PENDING else []
-    if len(said) < 2:
+    named = [name for name, value in times.items() if value]
+    if behaviour.before_response:
+        named += ["delay_ms"] if override.delay_ms else []
+        named += ["outcome.status 002"] if override.status is Status.PENDING else []
+    if len(named) < 2:
         return None
-    return f"{' and '.join(said)} say different things of when it is sent: choose one"
+    return f"{' and '.join(named)} set different times for the callback: choose one"

@@ -1,4 +1,4 @@
-"""Made-up people and what they do, for a gateway that has something to show."""
+"""Fictitious people with payments and SMS, which `seed` writes into a service."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,28 +9,32 @@ from sandbox_sim.domain.payments.payment import Payment
 
 
 class Person(NamedTuple):
-    """A customer with a mobile money wallet, `customer_number` in local form."""
+    """A customer with a mobile money wallet.
+
+    customer_number: in local form.
+    """
 
     name: str
     customer_number: str
     nw: str
 
 
-class Purchase(NamedTuple):
-    """A payment that was asked for `ago`.
+class SamplePayment(NamedTuple):
+    """A payment that was requested `ago` before now.
 
-    choice: what the person does on the card page, after `choosing`; of no matter to other payments.
+    choice: what the person does on the card page, after `time_to_choose`; unused for other
+    payments.
     """
 
     network_transaction_id: str
     payment: Payment
     ago: timedelta
     choice: Choice
-    choosing: timedelta
+    time_to_choose: timedelta
 
 
-class Text(NamedTuple):
-    """An SMS that was sent `ago`; `customer_number` in local form."""
+class SampleSms(NamedTuple):
+    """An SMS that was sent `ago` before now; `customer_number` in local form."""
 
     processing_id: str
     customer_number: str
@@ -39,9 +43,9 @@ class Text(NamedTuple):
     ago: timedelta
 
 
-class Lives(NamedTuple):
-    """Some people, what they pay, and what is written to them."""
+class SampleRecords(NamedTuple):
+    """People, their payments, and the messages sent to them."""
 
     people: Sequence[Person]
-    purchases: Sequence[Purchase]
-    texts: Sequence[Text]
+    purchases: Sequence[SamplePayment]
+    texts: Sequence[SampleSms]

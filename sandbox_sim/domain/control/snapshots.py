@@ -1,9 +1,9 @@
-"""Snapshots: the state of a service, or of all, kept under a name. Source: docs/control-api.md.
+"""Snapshots: the state of one service, or of all, saved under a name. Source: docs/control-api.md.
 
 Gateway time goes on between a snapshot and its restore, and a restore cannot turn back the clock,
-which is one for all services. So it moves every time in the records on by as much: what had five
-minutes left has five minutes left again. What was written, the body of a callback or an answer in
-the journal, keeps the times that it says.
+which all services share. So a restore adds the elapsed time to every time in the records: a job
+that had five minutes left has five minutes left again. Texts that were written, such as the body of
+a callback or an answer in the journal, keep their times.
 """
 
 import re
@@ -15,14 +15,16 @@ from sandbox_sim.domain.timestamps import iso
 
 T = TypeVar("T")
 
-# No dot comes first, because clients take `..` out of a path; and no -, which begins an option.
-NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+# The first character is no dot, because clients remove `..` from a path, and no -, which begins an
+# option.
+NAME_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
 class Snapshot(NamedTuple):
-    """What is told of a snapshot; `service_id` None where it is of all services.
+    """The description of a snapshot.
 
-    records: how many it holds of each kind.
+    service_id: None where it has the state of all services.
+    records: how many records of each kind it has.
     """
 
     name: str
@@ -31,21 +33,21 @@ class Snapshot(NamedTuple):
     records: Mapping[str, int]
 
 
-def is_name(name: str) -> bool:
-    """Whether a snapshot can have this name."""
-    return re.fullmatch(NAME, name) is not None
+def is_valid_name(name: str) -> bool:
+    """Whether a snapshot may have this name."""
+    return re.fullmatch(NAME_PATTERN, name) is not None
 
 
-def moved_on(record: T, by: timedelta) -> T:
-    """The record with every time in it, and in the records inside of it, so much later."""
-    return cast("T", _moved_on(record, by)) if by else record
+def with_times_shifted(record: T, by: timedelta) -> T:
+    """The record with `by` added to every time in it and in the records inside it."""
+    return cast("T", _shifted(record, by)) if by else record
 
 
-def _moved_on(value: Any, by: timedelta) -> Any:
+def _shifted(value: Any, by: timedelta) -> Any:
     if isinstance(value, datetime):
         return value + by
     if isinstance(value, tuple):
-        moved = [_moved_on(each, by) for each in value]
+        moved = [_shifted(each, by) for each in value]
         return type(value)(*moved) if hasattr(value, "_fields") else tuple(moved)
     return value
 

@@ -1,6 +1,6 @@
-"""Rules that a user adds: which requests they are for, and how often they apply.
+"""User rules: overrides and faults that users add, with the requests they match and their limits.
 
-Overrides and faults are rules; what one does is its `effect`. Source: docs/control-api.md.
+The `effect` of a rule is what it does. Source: docs/control-api.md.
 """
 
 from collections.abc import Mapping
@@ -14,19 +14,19 @@ from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.domain.vocabulary import Operation
 
-# How many rules of one kind there may be.
-MAX_RULES: Final = 1000
+# How many rules of one kind may exist.
+MAX_USER_RULES: Final = 1000
 
 
 class UserRuleKind(StrEnum):
-    """What rules there are."""
+    """The kinds of user rules."""
 
     OVERRIDE = "override"
     FAULT = "fault"
 
 
 class MatchFacts(NamedTuple):
-    """What a request asks for, as far as rules look at it; None and empty where it says nothing.
+    """The facts of a request that a match can compare; None or empty where the request lacks one.
 
     parties: phone, account or card numbers; a bulk SMS has many.
     """
@@ -40,9 +40,9 @@ class MatchFacts(NamedTuple):
 
 
 class Match(NamedTuple):
-    """Which requests a rule is for: all of what is not None must hold; the bounds are inclusive.
+    """Which requests a rule matches: every field that is not None must agree; bounds are inclusive.
 
-    customer_number: in either form; or the account number of a bill; of a card, masked.
+    customer_number: a phone number in either form, the account number of a bill, or a masked card.
     """
 
     service_id: int | None = None
@@ -53,24 +53,24 @@ class Match(NamedTuple):
     amount_from: Decimal | None = None
     amount_to: Decimal | None = None
 
-    def admits(self, asked: MatchFacts) -> bool:
-        """Whether a request is one of them."""
+    def matches(self, request: MatchFacts) -> bool:
+        """Whether the rule matches a request."""
         return (
-            self.service_id in {None, asked.service_id}
-            and self.operation in {None, asked.operation}
-            and self.transaction_id in {None, asked.transaction_id}
-            and self.nw in {None, asked.nw}
-            and self._admits_party(asked.parties)
-            and self._admits_amount(asked.amount)
+            self.service_id in {None, request.service_id}
+            and self.operation in {None, request.operation}
+            and self.transaction_id in {None, request.transaction_id}
+            and self.nw in {None, request.nw}
+            and self._matches_party(request.parties)
+            and self._matches_amount(request.amount)
         )
 
-    def _admits_party(self, parties: tuple[str, ...]) -> bool:
+    def _matches_party(self, parties: tuple[str, ...]) -> bool:
         if self.customer_number is None:
             return True
-        wanted = msisdn.international(self.customer_number)
-        return any(wanted in {msisdn.international(each), redact_text(each)} for each in parties)
+        wanted = msisdn.to_international(self.customer_number)
+        return any(wanted in {msisdn.to_international(each), redact_text(each)} for each in parties)
 
-    def _admits_amount(self, amount: Decimal | None) -> bool:
+    def _matches_amount(self, amount: Decimal | None) -> bool:
         if self.amount_from is None and self.amount_to is None:
             return True
         if amount is None or (self.amount_from is not None and amount < self.amount_from):
@@ -78,41 +78,43 @@ class Match(NamedTuple):
         return self.amount_to is None or amount <= self.amount_to
 
     def shown(self) -> dict[str, Any]:
-        """As it was given, and as `match_of` reads it."""
-        plain = {name: value for name, value in self._asdict().items() if value is not None}
+        """The match as it was given, and as `parse_match` reads it."""
+        fields = {name: value for name, value in self._asdict().items() if value is not None}
         bounds = {
-            name: float(plain.pop(f"amount_{end}"))
+            name: float(fields.pop(f"amount_{end}"))
             for name, end in (("min", "from"), ("max", "to"))
-            if f"amount_{end}" in plain
+            if f"amount_{end}" in fields
         }
-        return {**plain, "amount": bounds} if bounds else plain
+        return {**fields, "amount": bounds} if bounds else fields
 
 
-def match_of(document: Mapping[str, Any]) -> Match:
-    """What `Match.shown` made; `amount` is one number or has `min` and `max`."""
-    plain = {name: value for name, value in document.items() if name != "amount"}
+def parse_match(document: Mapping[str, Any]) -> Match:
+    """Parse what `Match.shown` returned; `amount` is one number or has `min` and `max`."""
+    fields = {name: value for name, value in document.items() if name != "amount"}
     amount = document.get("amount")
     bounds = amount if isinstance(amount, Mapping) else {"min": amount, "max": amount}
-    operation = plain.pop("operation", None)
-    plain |= {name: redact_text(plain[name]) for name in ("customer_number", "nw") if name in plain}
+    operation = fields.pop("operation", None)
+    fields |= {
+        name: redact_text(fields[name]) for name in ("customer_number", "nw") if name in fields
+    }
     return Match(
-        **plain,
+        **fields,
         operation=None if operation is None else Operation(operation),
-        amount_from=_exact(bounds.get("min")),
-        amount_to=_exact(bounds.get("max")),
+        amount_from=_to_decimal(bounds.get("min")),
+        amount_to=_to_decimal(bounds.get("max")),
     )
 
 
-def _exact(number: float | None) -> Decimal | None:
+def _to_decimal(number: float | None) -> Decimal | None:
     return None if number is None else Decimal(repr(number))
 
 
 class UserRule(NamedTuple):
-    """One rule, and how often it met a request.
+    """One user rule with its counters.
 
     effect: what it does, as it was given; it can be written as JSON.
-    times: how often it may apply; None for always.
-    seen, used: how many requests it was for, and to how many of them it was applied.
+    times: how many requests it may apply to; None for no limit.
+    seen, used: how many requests it matched, and to how many of them it was applied.
     """
 
     id: str
@@ -126,16 +128,16 @@ class UserRule(NamedTuple):
 
     @property
     def used_up(self) -> bool:
-        """Whether it will never apply again."""
+        """Whether it has reached its limit."""
         return self.times is not None and self.used >= self.times
 
-    def met(self, *, applied: bool) -> "UserRule":
-        """The rule after one more request that it is for."""
+    def counted(self, *, applied: bool) -> "UserRule":
+        """The rule after one more request that it matched."""
         return self._replace(seen=self.seen + 1, used=self.used + applied)
 
 
 def shown(rule: UserRule) -> dict[str, Any]:
-    """A rule as the control API shows it."""
+    """A user rule as the control API shows it."""
     return {
         "id": rule.id,
         "match": redact_document(rule.match.shown()),

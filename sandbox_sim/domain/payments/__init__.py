@@ -1,1 +1,1 @@
-"""Payments: the sandbox rules that decide them, and the life of a transaction."""
+"""Payments: the sandbox rules that decide them, and the states of a transaction."""

@@ -1,6 +1,7 @@
 """Billers and their sandbox accounts. Source: endpoint.5, sandbox.7, D19.
 
-An account is twelve digits: the biller's three, six zeros, any three. The last digit decides.
+An account has twelve digits: the three digits of the biller, six zeros, and any three digits. The
+last digit decides the outcome of the payment.
 """
 
 from collections.abc import Mapping

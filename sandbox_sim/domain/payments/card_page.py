@@ -1,7 +1,7 @@
 """The hosted card page of one payment. Source: endpoint.2, sandbox.6, D20.
 
-If no browser opens the page in time the payment completes by itself; once opened, the person
-decides: pay, fail or cancel.
+If no browser opens the page in time, the payment completes by itself. Once the page is open, the
+person decides: pay, fail or cancel.
 """
 
 from datetime import datetime
@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.domain.payments.transactions import Status
 
-# Where the pages are, below the address that we are served at.
+# The path of the pages, below the address that clients reach the server at.
 PAY_PAGES: Final = "/_sandbox/pay"
 
 
 class Choice(StrEnum):
-    """The three buttons."""
+    """What the person decides on the page: one button each."""
 
     PAY = "pay"
     FAIL = "fail"
@@ -29,7 +29,10 @@ STATUS_OF: Final = MappingProxyType(
 
 
 class CardPage(NamedTuple):
-    """The page of a transaction; `id` is the last part of `redirect_url`, unguessable."""
+    """The page of one transaction.
+
+    id: the last part of `redirect_url`; it cannot be guessed.
+    """
 
     id: str
     service_id: int

@@ -1,6 +1,6 @@
-"""Card numbers: the test cards, and what a number looks like that is a card's.
+"""Card numbers: the test cards, and how to recognise a card number.
 
-Source: sandbox.6, D20, D38. No full card number is ever kept: see `domain.redaction`.
+Source: sandbox.6, D20, D38. No full card number is ever stored: see `domain.redaction`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ TEST_CARDS: Final[Mapping[str, Brand]] = MappingProxyType(
         "5105105105105100": "MAS",
     }
 )
-# How many digits of a card number are shown: the issuer's, and the last ones.
+# How many digits stay readable at each end of a masked card number.
 FIRST_SHOWN: Final = 6
 LAST_SHOWN: Final = 4
 _SIXTEEN: Final = range(16, 17)
 _SIXTEEN_TO_NINETEEN: Final = range(16, 20)
-# The first six digits of the numbers of each brand, both ends included, and their lengths.
+# Ranges of the first six digits of each brand, both ends included, and the lengths.
 _BRANDS: Final = (
     (400000, 499999, range(13, 20, 3)),  # Visa
     (510000, 559999, _SIXTEEN),  # Mastercard
@@ -39,13 +39,13 @@ _BRANDS: Final = (
 )
 _FIRST_DIGITS: Final = frozenset("23456")
 SHORTEST: Final = 13
-# The bounds of the numbers that are as long as a card number; the upper one is none of them.
+# Integers as long as a card number run from SMALLEST up to TOO_LARGE, exclusive.
 SMALLEST: Final = 10**12
 TOO_LARGE: Final = 10**19
 
 
 def masked(number: str) -> str:
-    """First six and last four digits; the rest, or all of a short number, as stars."""
+    """The number with its first six and last four digits; one below 12 digits becomes all stars."""
     if len(number) < 12:
         return "*" * len(number)
     hidden = len(number) - FIRST_SHOWN - LAST_SHOWN
@@ -53,7 +53,7 @@ def masked(number: str) -> str:
 
 
 def lengths(first_six: str) -> range:
-    """How many digits the card numbers have that begin with these six; empty if there are none."""
+    """The lengths of card numbers that begin with these six digits; empty if there are none."""
     if first_six[:1] in _FIRST_DIGITS:
         number = int(first_six)
         for low, high, found in _BRANDS:
@@ -63,7 +63,10 @@ def lengths(first_six: str) -> range:
 
 
 def luhn_sums(digits: str) -> LuhnSums:
-    """Running sums of digits for `is_checked`: every second one counts doubled (ISO/IEC 7812)."""
+    """Running sums of the digits, for `is_checked` (ISO/IEC 7812).
+
+    There are two sequences: one doubles the digits at even places, the other those at odd places.
+    """
     plain = list(map(int, digits))
     doubled = [2 * digit - 9 * (digit > 4) for digit in plain]
     return tuple(
@@ -73,6 +76,6 @@ def luhn_sums(digits: str) -> LuhnSums:
 
 
 def is_checked(sums: LuhnSums, begin: int, end: int) -> bool:
-    """Whether the digits from `begin` to before `end` have the right check digit."""
+    """Whether the digits from `begin` up to `end`, exclusive, have a valid check digit (Luhn)."""
     running = sums[(end - 1) % 2]
     return (running[end] - running[begin]) % 10 == 0

@@ -1,4 +1,4 @@
-"""A payment as it is asked for: one shape for the six payment operations."""
+"""A payment as the client requested it: one shape for the six payment operations."""
 
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ from sandbox_sim.domain.vocabulary import HOSTED_CARD, Operation, PaymentOption
 class Payment(NamedTuple):
     """A well-formed request to `make_payment`, `pay_bill` or `send_airtime`.
 
-    party: `customer_number` or `account_number`; empty where the hosted page will ask for a card.
+    party: `customer_number` or `account_number`; empty where the hosted page asks for the card.
     """
 
     operation: Operation
@@ -34,24 +34,24 @@ class Payment(NamedTuple):
         )
 
     @property
-    def asks_for_card(self) -> bool:
-        """The production shape of card collection: the hosted page takes the card (D20)."""
+    def uses_card_entry(self) -> bool:
+        """Whether the hosted page asks for the card number, as in production (D20)."""
         return self.operation is Operation.CARD and self.nw == HOSTED_CARD
 
-    def paid_by_card(self, number: str) -> "Payment":
-        """The payment as it may be kept and shown, with this card number masked."""
+    def with_masked_card(self, number: str) -> "Payment":
+        """The payment made with this card number, which is masked."""
         return self._replace(party=cards.masked(number))
 
-    def kept(self) -> "Payment":
-        """The payment as it may be kept and shown: what is secret in it is masked (D38).
+    def redacted(self) -> "Payment":
+        """The payment with its secrets masked, as it is stored and shown (D38).
 
-        The amount and `service_id` are numbers by their meaning, and `transaction_id` is a key.
+        `amount` and `service_id` are numbers, and `transaction_id` is a key: they stay as they are.
         """
         is_card = self.operation is Operation.CARD or self.payment_mode == PaymentOption.CARD
-        payment = self.paid_by_card(self.party) if is_card else self
-        together = _BETWEEN.join((payment.reference, payment.party, payment.currency_code))
-        together = _BETWEEN.join((together, payment.callback_url, payment.landing_page))
-        if redact_text(together) == together:
+        payment = self.with_masked_card(self.party) if is_card else self
+        joined = _SEPARATOR.join((payment.reference, payment.party, payment.currency_code))
+        joined = _SEPARATOR.join((joined, payment.callback_url, payment.landing_page))
+        if redact_text(joined) == joined:
             return payment
         return payment._replace(
             reference=redact_text(payment.reference),
@@ -62,6 +62,6 @@ class Payment(NamedTuple):
         )
 
 
-# No number, and no address, goes on after it.
-_BETWEEN: Final = " | "
+# Ends a number or an address, so joining the texts makes no new secret.
+_SEPARATOR: Final = " | "
 _MOBILE = frozenset({Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME})

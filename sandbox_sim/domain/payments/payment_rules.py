@@ -1,8 +1,8 @@
-"""What sandbox answers to a payment: a row of rules for each operation, the first to speak decides.
+"""The sandbox rules for payments: an ordered list of checks for each operation.
 
-Source: sandbox.1 to sandbox.7, "limits", D11 to D14, D19, D20; the order is that of D9. A rule
-is a function of the payment, the sandbox's settings and the facts; it returns an `Outcome` or
-None.
+Source: sandbox.1 to sandbox.7, "limits", D11 to D14, D19, D20; the order is that of D9. A check is
+a function of the payment, the settings and the facts. It returns an `Outcome`, which names the rule
+that it applies, or None to leave the decision to the next check.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,27 +23,28 @@ AMOUNT_CAP: Final = Decimal(10000)
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The settings that the rules ask."""
+    """The settings that the checks read."""
 
     allowlist: Allowlist = field(default_factory=Allowlist)
     test_cards: Mapping[str, str] = field(default_factory=lambda: TEST_CARDS)
     reject_duplicates: bool = False
 
     @cached_property
-    def rules(self) -> "Mapping[Operation, tuple[Rule, ...]]":
-        """`RULES` without those that these settings turn off."""
-        off = {rule for rule, is_on in ONLY_IF.items() if not is_on(self)}
+    def checks(self) -> "Mapping[Operation, tuple[PaymentCheck, ...]]":
+        """`CHECKS` without those that these settings turn off."""
+        off = {check for check, is_on in OPTIONAL_CHECKS.items() if not is_on(self)}
         return {
-            operation: tuple(rule for rule in row if rule not in off)
-            for operation, row in RULES.items()
+            operation: tuple(check for check in checks if check not in off)
+            for operation, checks in CHECKS.items()
         }
 
 
 class Facts(NamedTuple):
-    """What is known of the service when the payment comes in.
+    """The state of the service when the payment arrives.
 
     repeated: it has a live transaction with the same `transaction_id`.
-    available: what the account holds that the payment is taken from; None where none is checked.
+    available: the balance of the account that the payment is taken from; None where none is
+    checked.
     """
 
     repeated: bool = False
@@ -51,7 +52,10 @@ class Facts(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The code that answers, the rule that chose it, and why, in words."""
+    """The response code of a decision, the numbered rule that chose it, and why, in words.
+
+    message: replaces the message of the catalogue where it is set.
+    """
 
     code: str
     rule: str
@@ -59,7 +63,7 @@ class Outcome(NamedTuple):
     message: str | None = None
 
 
-Rule = Callable[[Payment, Sandbox, Facts], Outcome | None]
+PaymentCheck = Callable[[Payment, Sandbox, Facts], Outcome | None]
 
 
 def _payout_channel(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
@@ -75,13 +79,13 @@ def _payout_channel(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outco
 
 
 def _test_card(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if payment.asks_for_card:
+    if payment.uses_card_entry:
         return None
     return card_outcome(payment.party, payment.nw, sandbox)
 
 
 def card_outcome(number: str, nw: str | None, sandbox: Sandbox) -> Outcome | None:
-    """The rejection of a card that sandbox does not take; `nw` None stands for either brand."""
+    """The rejection of a card that sandbox refuses, else None; `nw` None means any brand."""
     brand = sandbox.test_cards.get(number)
     if brand is None:
         return Outcome("019", "sandbox.6", "customer_number is none of the test cards")
@@ -102,9 +106,9 @@ def _bill_account(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome
 
 
 def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
-    if sandbox.allowlist.admits(payment.party):
+    if sandbox.allowlist.allows(payment.party):
         return None
-    if sandbox.allowlist.admits(payment.party, either_form=True):
+    if sandbox.allowlist.allows(payment.party, either_form=True):
         why = "payments take the local form, 0 and nine digits, and this is the 233 form"
         return Outcome("019", "D11", why)
     prefixes = ", ".join(sandbox.allowlist.prefixes)
@@ -147,8 +151,8 @@ def _last_digit(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome |
     return Outcome("015", rule, "last digit 9 is a simulated decline")
 
 
-# The order of D9. A rule that cannot speak of an operation is left out of its row.
-RULES: Final[Mapping[Operation, tuple[Rule, ...]]] = {
+# The order of D9. A check that cannot apply to an operation is not in its list.
+CHECKS: Final[Mapping[Operation, tuple[PaymentCheck, ...]]] = {
     Operation.COLLECT: (_allowed_number, _matching_network, _amount_cap, _repeated, _last_digit),
     Operation.CARD: (_test_card, _amount_cap, _repeated),
     Operation.DEPOSIT: (_allowed_number, _matching_network, _repeated, _last_digit),
@@ -171,13 +175,13 @@ RULES: Final[Mapping[Operation, tuple[Rule, ...]]] = {
     ),
 }
 
-# The rules that a setting turns on.
-ONLY_IF: Final[Mapping[Rule, Callable[[Sandbox], bool]]] = {
+# The checks that a setting turns on.
+OPTIONAL_CHECKS: Final[Mapping[PaymentCheck, Callable[[Sandbox], bool]]] = {
     _matching_network: lambda sandbox: sandbox.allowlist.match_network,
     _repeated: lambda sandbox: sandbox.reject_duplicates,
 }
 
-# What is answered to a payment that no rule objects to.
+# The outcome of a payment that passes every check.
 ACCEPTANCE: Final[Mapping[Operation, Outcome]] = {
     Operation.COLLECT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
     Operation.DEPOSIT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
@@ -189,9 +193,9 @@ ACCEPTANCE: Final[Mapping[Operation, Outcome]] = {
 
 
 def decide(payment: Payment, sandbox: Sandbox, facts: Facts) -> Outcome:
-    """What the first rule to speak says, or the acceptance of the operation."""
-    for rule in sandbox.rules[payment.operation]:
-        outcome = rule(payment, sandbox, facts)
+    """The outcome of the first check that returns one, else the acceptance of the operation."""
+    for check in sandbox.checks[payment.operation]:
+        outcome = check(payment, sandbox, facts)
         if outcome is not None:
             return outcome
     return ACCEPTANCE[payment.operation]

@@ -1,7 +1,7 @@
-"""Transactions and their life: 002 pending, then 000 successful, 001 failed or 003 cancelled.
+"""Transactions and their states: 002 pending, then 000 successful, 001 failed or 003 cancelled.
 
-Source: states.transactions, sandbox.8, "limits", D15, D16, D18. A transaction that is decided
-stays so: moving it again raises `IllegalTransition` and changes nothing.
+Source: states.transactions, sandbox.8, "limits", D15, D16, D18. A decided transaction never changes
+its status again: an attempt raises `IllegalTransition` and changes nothing.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from sandbox_sim.domain.vocabulary import Operation
 if TYPE_CHECKING:
     from sandbox_sim.domain.control.overrides import Override
 
-# "About 15 minutes", from initiation (D15).
+# "About 15 minutes", counted from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
 
 
@@ -45,7 +45,7 @@ STATUS_VALUES: Final = values_of(Status, words=STATUS_WORDS)
 
 
 class Wording(NamedTuple):
-    """The three names of one status."""
+    """The three texts of one status."""
 
     message: str  # of the status record (D8)
     description: str  # `status_desc`
@@ -72,26 +72,27 @@ TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = MappingProxyType(
 
 
 class IllegalTransition(ValueError):
-    """The transaction cannot go from the status it has to the one asked for."""
+    """The transaction cannot go from its status to the requested one."""
 
 
 class Change(NamedTuple):
-    """One entry of a timeline."""
+    """One entry of a timeline: a status and the time it was reached."""
 
     status: Status
     at: datetime
 
 
 class Transaction(NamedTuple):
-    """A payment that was taken, from its 202 on.
+    """A payment that the gateway accepted, or that failed by the simulation of a 015.
 
-    payment: as it may be kept, so a card number in it is masked.
+    payment: redacted, so a card number in it is masked.
     network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
     decided_at: when it left 002; None before.
-    override: what a user has made of it, where there was an override for it.
-    by_hand: it does not end by itself, because a person is to decide it, or it was told not to.
-    callback_target, landing_target: the addresses as they came, where the payment has them masked;
-    never shown. The first is there until the callback takes it over.
+    override: the override that applied to its request, if one did.
+    by_hand: it does not settle by itself, because a person decides it or an override keeps it
+    pending.
+    callback_target, landing_target: the addresses with their secrets, where `payment` has them
+    masked; never shown. The callback takes over the first one when it is created.
     """
 
     payment: Payment
@@ -106,7 +107,7 @@ class Transaction(NamedTuple):
     landing_target: str | None = None
 
     @classmethod
-    def begun(
+    def start(
         cls,
         payment: Payment,
         network_transaction_id: str,
@@ -114,48 +115,48 @@ class Transaction(NamedTuple):
         at: datetime,
         override: "Override | None" = None,
     ) -> "Transaction":
-        """The transaction of a payment as it was asked for: here its secrets are masked (D38)."""
-        kept = payment.kept()
+        """The pending transaction of a payment; it stores the payment redacted (D38)."""
+        redacted = payment.redacted()
         return cls(
-            kept,
+            redacted,
             network_transaction_id,
             client_key,
             at,
             override=override,
-            callback_target=_target(payment.callback_url, kept.callback_url),
-            landing_target=_target(payment.landing_page, kept.landing_page),
+            callback_target=_secret_address(payment.callback_url, redacted.callback_url),
+            landing_target=_secret_address(payment.landing_page, redacted.landing_page),
         )
 
     @property
     def callback_address(self) -> str:
-        """Where its callback goes."""
+        """The address of its callback, with its secrets."""
         return self.callback_target or self.payment.callback_url
 
     @property
     def landing_address(self) -> str:
-        """Where the browser goes after the card page."""
+        """The address the browser goes to after the card page, with its secrets."""
         return self.landing_target or self.payment.landing_page
 
     @property
     def service_id(self) -> int:
-        """Whose it is."""
+        """The service that it belongs to."""
         return self.payment.service_id
 
     @property
     def transaction_id(self) -> str:
-        """The client's own id of it."""
+        """The id that the client chose."""
         return self.payment.transaction_id
 
     @property
     def expires_at(self) -> datetime:
-        """From then on a status query does not find it."""
+        """The time from which a status query does not find it."""
         return self.initiated_at + STATUS_RETENTION
 
     @property
     def final_status(self) -> Status:
-        """What becomes of it by itself: 000, or what an override asked for."""
-        forced = None if self.override is None else self.override.status
-        return forced or Status.SUCCESSFUL
+        """The status in which it settles by itself: 000, or the one an override sets."""
+        requested = None if self.override is None else self.override.status
+        return requested or Status.SUCCESSFUL
 
     @property
     def timeline(self) -> tuple[Change, ...]:
@@ -167,23 +168,26 @@ class Transaction(NamedTuple):
 
     @property
     def settles_by_itself(self) -> bool:
-        """Whether it is still to end by itself, with its callback, however late that comes."""
+        """Whether it is pending and time will settle it, even after it has expired."""
         return self.status is Status.PENDING and not self.by_hand
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it may be forgotten altogether."""
+        """Whether the store may delete it: it has expired and will not settle by itself."""
         return self.expires_at <= now and not self.settles_by_itself
 
     def moved(self, to: Status, at: datetime) -> "Transaction":
-        """The transaction in its next status, or `IllegalTransition`."""
+        """The transaction in its next status, decided at `at`.
+
+        Raises `IllegalTransition` where `TRANSITIONS` does not allow that status.
+        """
         if to not in TRANSITIONS[self.status]:
             message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
             raise IllegalTransition(message)
         return self._replace(status=to, decided_at=at)
 
 
-def _target(address: str, kept: str) -> str | None:
-    return None if address == kept else address
+def _secret_address(address: str, redacted: str) -> str | None:
+    return None if address == redacted else address
 
 
 SHOWN_FIELDS: Final = (

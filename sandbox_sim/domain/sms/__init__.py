@@ -1,1 +1,1 @@
-"""SMS: encoding, pages, and the life of a message."""
+"""SMS: encoding, pages, and the states of a message."""

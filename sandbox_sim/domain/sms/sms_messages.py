@@ -1,7 +1,7 @@
-"""SMS: what sandbox answers to a send, and the life of each message.
+"""SMS: how sandbox answers a send, and the states of each message.
 
 Source: endpoint.9 to endpoint.11, states.sms, sandbox.1, sandbox.10, "limits", D22 to D26. A
-message starts ACKNOWLEDGED and, 800 ms later, becomes SENT (last digit 0 to 8) or REFUNDED (last
+message starts ACKNOWLEDGED. 800 ms later it becomes SENT (last digit 0 to 8) or REFUNDED (last
 digit 9).
 """
 
@@ -26,7 +26,7 @@ _RECIPIENT: Final = re.compile(r"\+?[0-9]{9,15}")
 
 
 class SmsStatus(StrEnum):
-    """SMS statuses; `code` is the one-letter form."""
+    """The statuses of an SMS; `code` is the one-letter form."""
 
     ACKNOWLEDGED = "ACKNOWLEDGED"
     QUEUED = "QUEUED"
@@ -56,12 +56,15 @@ TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = MappingProxyType(
 
 
 class IllegalSmsTransition(ValueError):
-    """The message cannot go from the status it has to the one asked for."""
+    """The message cannot go from its status to the requested one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmsRequest:
-    """A send to one or many. `recipients` is as it came: its shape is a rule of its own (389)."""
+    """A send to one recipient or to many.
+
+    recipients: the value of the request as it came, because `decide` checks its shape (389).
+    """
 
     service_id: int
     recipients: object
@@ -69,15 +72,18 @@ class SmsRequest:
     sender_id: str
     bulk: bool
 
-    def kept(self) -> "SmsRequest":
-        """The send as it may be kept and shown (D38), once it has been measured."""
+    def redacted(self) -> "SmsRequest":
+        """The send with its secrets masked, as it is stored (D38); measure the text before."""
         return replace(
             self, msg_body=redact_text(self.msg_body), sender_id=redact_text(self.sender_id)
         )
 
 
 class Message(NamedTuple):
-    """One SMS to one recipient; `customer_number` in international form."""
+    """One SMS to one recipient.
+
+    customer_number: in international form.
+    """
 
     processing_id: str
     batch_id: str | None
@@ -96,18 +102,21 @@ class Message(NamedTuple):
 
     @property
     def units_charged(self) -> int:
-        """A unit a page."""
+        """One unit for each page."""
         return self.page_count
 
     def moved(self, to: SmsStatus, at: datetime) -> "Message":
-        """The message in its next status, or `IllegalSmsTransition`."""
+        """The message in its next status.
+
+        Raises `IllegalSmsTransition` where `TRANSITIONS` does not allow that status.
+        """
         if to not in TRANSITIONS[self.status]:
             message = f"message {self.processing_id} is {self.status} and cannot become {to}"
             raise IllegalSmsTransition(message)
         return self._replace(status=to, sent_at=at if to is SmsStatus.SENT else None)
 
     def settled(self, at: datetime) -> "Message":
-        """What becomes of it in sandbox when its 800 ms are over (D25)."""
+        """The message after the 800 ms: REFUNDED for the last digit 9, else SENT (D25)."""
         declined = msisdn.is_declined(self.customer_number)
         return self.moved(SmsStatus.REFUNDED if declined else SmsStatus.SENT, at)
 
@@ -121,7 +130,7 @@ def acknowledged(
     processing_id: str,
     batch_id: str | None,
 ) -> Message:
-    """The message to one recipient of a request, as it was taken."""
+    """The message to one recipient of an accepted send."""
     return Message(
         processing_id=processing_id,
         batch_id=batch_id,
@@ -150,18 +159,18 @@ class HistoryQuery:
     end_date: date | None = None
 
     @property
-    def first(self) -> int:
+    def offset(self) -> int:
         """How many newer messages come before the page."""
         return (self.page - 1) * self.limit
 
     @property
     def filtered(self) -> bool:
-        """Whether any filter is set."""
+        """Whether a filter is set."""
         filters = (self.status, self.batch_id, self.start_date, self.end_date)
         return any(value is not None for value in filters)
 
-    def admits(self, message: Message) -> bool:
-        """Whether the filters let the message through."""
+    def matches(self, message: Message) -> bool:
+        """Whether a message passes the filters."""
         day = message.created_at.date()
         return (
             self.status in {None, message.status}
@@ -174,9 +183,9 @@ class HistoryQuery:
 def decide(
     request: SmsRequest, allowlist: Allowlist, approved_senders: frozenset[str]
 ) -> Outcome | list[str]:
-    """The rejection, in the order of D24, or the recipients in international form.
+    """The recipients in international form, or the rejection, in the order of D24.
 
-    approved_senders: empty means that every sender is approved.
+    approved_senders: empty approves every sender.
     """
     if not request.sender_id.strip():
         return Outcome("216", "D24", "sender_id is missing or blank")
@@ -186,17 +195,17 @@ def decide(
     recipients = _recipients(request)
     if isinstance(recipients, Outcome):
         return recipients
-    stranger = next((n for n in recipients if not allowlist.admits(n, either_form=True)), None)
-    if stranger is not None:
-        why = f"{stranger} is not allowlisted; sandbox takes {', '.join(allowlist.prefixes)}…"
+    refused = next((n for n in recipients if not allowlist.allows(n, either_form=True)), None)
+    if refused is not None:
+        why = f"{refused} is not allowlisted; sandbox takes {', '.join(allowlist.prefixes)}…"
         return Outcome("S002", "sandbox.1", why + " in local form or in 233 form")
     if not request.msg_body.strip():
         return Outcome("371", "D24", "msg_body is empty or blank")
-    return [msisdn.international(number) for number in recipients]
+    return [msisdn.to_international(number) for number in recipients]
 
 
 def _recipients(request: SmsRequest) -> list[str] | Outcome:
-    """The recipients as a list of strings, or codes 389 and 390."""
+    """The recipients as a list of strings, or the rejection with code 389 or 390."""
     found = request.recipients
     if not isinstance(found, list) or not found:
         return Outcome("389", "D24", "recipients must be an array with at least one number")
@@ -220,7 +229,7 @@ FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType({"status": val
 
 
 def shown(message: Message) -> dict[str, object]:
-    """A message as the control API shows it: as the handset sees it, and whose it is."""
+    """A message as the control API shows it: as the handset sees it, with its service."""
     return {"service_id": message.service_id, **history_item(message)}
 
 

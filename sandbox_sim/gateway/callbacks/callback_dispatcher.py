@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, FailureKind, Schedule
+from sandbox_sim.domain.callbacks.callbacks import (
+    Callback,
+    DeliveryState,
+    FailureKind,
+    ReceiverResponse,
+    Schedule,
+)
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text
@@ -89,12 +95,18 @@ class AnswerGate:
 
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """An attempt that runs: since when in real time, and what cuts it off."""
+    """An attempt that runs: since when in real time, and the task to cancel to cut it off."""
 
     began: float
-    timeout: asyncio.Timeout
+    task: asyncio.Task[object] | None
     has_status: bool = False
     is_cut_off: bool = False
+
+    def cut_off(self) -> None:
+        """Cancel the task, which then makes the attempt again later."""
+        self.is_cut_off = True
+        if self.task is not None:
+            self.task.cancel()
 
     def note_status(self) -> None:
         """The receiver has answered, so the attempt is not cut off any more."""
@@ -178,7 +190,7 @@ class CallbackDispatcher:
         """Break off the attempts of a service, or of all (None); nothing of them is recorded."""
         self._queue.remove(service_id)
         senders = [
-            task for task, taken in self._senders.items() if taken and taken.is_of(service_id)
+            task for task, taken in self._senders.items() if taken and taken.belongs_to(service_id)
         ]
         for task in senders:
             task.cancel()
@@ -257,9 +269,8 @@ class CallbackDispatcher:
                 left = attempt.began + CUT_OFF_S - self._clock.monotonic()
                 if left > 0 or self._queue.urgent <= self._cut_off:
                     break
-                attempt.is_cut_off = True
+                attempt.cut_off()
                 self._cut_off += 1
-                attempt.timeout.reschedule(0)
             self._look_again.clear()
             await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
 
@@ -287,29 +298,29 @@ class CallbackDispatcher:
         stalled = answer.failure_kind is FailureKind.TIMEOUT
         return _Ended(Standing.STALLED if stalled else Standing.TRIED)
 
-    async def _attempt(self, callback: Callback, target: str) -> Answer | None:
+    async def _attempt(self, callback: Callback, target: str) -> ReceiverResponse | None:
         """What the receiver answers; None where the attempt is cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._schedule.timeout
+        task = asyncio.current_task()
+        attempt = _Attempt(self._clock.monotonic(), task)
+        self._attempts[attempt] = None
         try:
-            async with self._clock.timeout(None) as cut_off:
-                attempt = _Attempt(self._clock.monotonic(), cut_off)
-                self._attempts[attempt] = None
-                try:
-                    return await self._sender.send(
-                        target, headers, body, timeout, attempt.note_status
-                    )
-                finally:
-                    del self._attempts[attempt]
-                    self._cut_off -= attempt.is_cut_off
-        except TimeoutError:
-            if cut_off.expired():
-                return None
-            raise
+            return await self._sender.send(target, headers, body, timeout, attempt.note_status)
+        except asyncio.CancelledError:
+            # `uncancel` tells of those who cancel the task for other reasons, as `abandon` does.
+            if not attempt.is_cut_off or task is None or task.uncancel() > 0:
+                raise
+            return None
+        finally:
+            del self._attempts[attempt]
+            self._cut_off -= attempt.is_cut_off
 
-    async def _record(self, job: Job, callback: Callback, answer: Answer, target: str) -> None:
+    async def _record(
+        self, job: Job, callback: Callback, answer: ReceiverResponse, target: str
+    ) -> None:
         """Save an attempt, and plan the next one where there is one."""
-        tried = callback.tried(answer, self._clock.now(), self._schedule, target)
+        tried = callback.with_attempt(answer, self._clock.now(), self._schedule, target)
         attempt = tried.attempts[-1]
 
         async def record(unit: Unit) -> None:
@@ -317,7 +328,7 @@ class CallbackDispatcher:
             await unit.finish(job)
             await unit.save_callback(tried)
             if attempt.number == 1:
-                await self._held.overtaken(unit, callback, attempt.at)
+                await self._held.on_first_attempt(unit, callback, attempt.at)
             if attempt.next_attempt_at is not None:
                 due = attempt.next_attempt_at
                 await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))
@@ -339,12 +350,12 @@ class CallbackDispatcher:
         """Log one line about an attempt; about an acknowledgement as far as there may be one."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
-        if callback.state is Delivery.DELIVERED:
+        if callback.state is DeliveryState.DELIVERED:
             level = self._activity.level_of_success if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
         if (
-            callback.state is Delivery.DELIVERED
+            callback.state is DeliveryState.DELIVERED
             and not log.isEnabledFor(logging.DEBUG)
             and not self._activity.allows_acknowledgement()
         ):
@@ -352,7 +363,7 @@ class CallbackDispatcher:
         following = ""
         if attempt.next_attempt_at is not None:
             following = f"; next attempt in {self._schedule.interval.total_seconds():g} s"
-        elif callback.state is Delivery.FAILED:
+        elif callback.state is DeliveryState.FAILED:
             following = "; that was the last attempt"
         transaction_id = redact_text(callback.transaction_id)
         log.log(

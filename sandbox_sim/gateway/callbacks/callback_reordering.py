@@ -21,18 +21,20 @@ class CallbackReordering:
 
     async def load(self) -> None:
         """Have at hand what the store has."""
-        self._services = frozenset(await self._store.run(lambda unit: unit.services_held()))
+        self._services = frozenset(
+            await self._store.run(lambda unit: unit.services_with_held_callbacks())
+        )
 
-    async def overtaken(self, unit: Unit, by: Callback, now: datetime) -> None:
+    async def on_first_attempt(self, unit: Unit, by: Callback, now: datetime) -> None:
         """A callback had its first attempt; those before it may leave."""
         if by.service_id in self._services:
-            await self._let_go(unit, by.service_id, by.id, now)
+            await self._release(unit, by.service_id, by.id, now)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """The handler of `LET_GO`: nothing came in time."""
-        await self._let_go(unit, job.service_id, job.subject, now)
+        await self._release(unit, job.service_id, job.subject, now)
 
-    async def _let_go(self, unit: Unit, service_id: int, callback_id: str, now: datetime) -> None:
-        for name in await unit.let_go(service_id, callback_id):
+    async def _release(self, unit: Unit, service_id: int, callback_id: str, now: datetime) -> None:
+        for name in await unit.release_callbacks(service_id, callback_id):
             await unit.add_job(Job(now, JobKind.DELIVER, service_id, name))
         await unit.announce(Topic.HELD)

@@ -114,7 +114,9 @@ class DeliveryQueue:
         """Remove the waiting callbacks of a service, or of all (None)."""
         for receiver in tuple(self._receivers.values()):
             queue = receiver.queue
-            receiver.queue = deque(each for each in queue if not each.callback.is_of(service_id))
+            receiver.queue = deque(
+                each for each in queue if not each.callback.belongs_to(service_id)
+            )
             self._update(receiver)
             self._forget_if_idle(receiver)
 

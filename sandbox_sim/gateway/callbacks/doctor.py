@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from sandbox_sim.domain.callbacks import receiver_checks, receiver_verdicts
 from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, Schedule
 from sandbox_sim.domain.callbacks.receiver_checks import Check, Exchange, Finding, Sample
-from sandbox_sim.domain.callbacks.receiver_verdicts import Case, Opinion, Verdict
+from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Case, Verdict
 from sandbox_sim.domain.callbacks.rewrites import receiver_of
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids
@@ -43,30 +43,30 @@ class Doctor:
         way = _way(opening)
         for finding in way:
             yield finding
-        if any(finding.opinion.verdict is Verdict.WRONG for finding in way):
-            for check in (receiver_checks.FIRST, *receiver_checks.FOLLOWING):
-                yield receiver_checks.skipped(check, receiver_checks.NOT_THROUGH)
+        if any(finding.assessment.verdict is Verdict.WRONG for finding in way):
+            for check in (receiver_checks.FIRST_CHECK, *receiver_checks.FURTHER_CHECKS):
+                yield receiver_checks.skipped(check, receiver_checks.NO_CALLBACK_ARRIVED)
             return
         firsts: list[Exchange] = []
         for profile in receiver.profiles:
             first = opening if not firsts else await self._open(receiver, profile)
             firsts.append(first)
-            yield _finding(receiver_checks.FIRST, receiver, first, first)
-        for check in receiver_checks.FOLLOWING:
+            yield _finding(receiver_checks.FIRST_CHECK, receiver, first, first)
+        for check in receiver_checks.FURTHER_CHECKS:
             for first in firsts:
                 yield await self._follow(check, receiver, first)
 
     async def _open(self, receiver: Receiver, profile: Profile) -> Exchange:
-        callback = receiver_checks.FIRST.make(self._sample(receiver, profile))
+        callback = receiver_checks.FIRST_CHECK.make(self._sample(receiver, profile))
         return await self._send(callback, receiver.timeout)
 
     async def _follow(self, check: Check, receiver: Receiver, first: Exchange) -> Finding:
         """One more check of a profile, if there is anything to find out by it."""
         profile = first.callback.profile
         if check.forged and receiver.secret_key is None:
-            return receiver_checks.skipped(check, receiver_checks.NOT_SIGNED, profile)
-        if not first.answer.acknowledges:
-            return receiver_checks.skipped(check, receiver_checks.NOT_TAKEN, profile)
+            return receiver_checks.skipped(check, receiver_checks.SIGNING_OFF, profile)
+        if not first.response.acknowledges:
+            return receiver_checks.skipped(check, receiver_checks.FIRST_NOT_ACKNOWLEDGED, profile)
         callback = first.callback
         if not check.again:
             callback = check.make(self._sample(receiver, profile))
@@ -75,13 +75,13 @@ class Doctor:
 
     async def _send(self, callback: Callback, timeout: timedelta) -> Exchange:
         body = callback.body.encode()
-        answer = await self._sender.send(callback.url, callback.headers, body, timeout)
-        return Exchange(callback, answer)
+        response = await self._sender.send(callback.url, callback.headers, body, timeout)
+        return Exchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> Sample:
-        now, callback_id = self._clock.now(), self._ids.message_id()
+        now, callback_id = self._clock.now(), self._ids.record_id()
         transaction = Transaction(
-            payment=receiver_checks.payment(receiver.url, callback_id[-_ID_DIGITS:]),
+            payment=receiver_checks.sample_payment(receiver.url, callback_id[-_ID_DIGITS:]),
             network_transaction_id=self._ids.network_transaction_id(),
             client_key="",
             initiated_at=now,
@@ -91,14 +91,14 @@ class Doctor:
 
 def _way(opening: Exchange) -> tuple[Finding, Finding]:
     """What the first exchange tells about the way to the receiver."""
-    receiver, answer = receiver_of(opening.callback.url), opening.answer
-    reached = receiver_verdicts.reached(receiver, answer)
-    encrypted = Opinion(Verdict.SKIPPED, receiver_checks.NOT_THROUGH)
+    receiver, response = receiver_of(opening.callback.url), opening.response
+    reached = receiver_verdicts.assess_connection(receiver, response)
+    encrypted = Assessment(Verdict.SKIPPED, receiver_checks.NO_CALLBACK_ARRIVED)
     if reached.verdict is Verdict.OK:
-        encrypted = receiver_verdicts.encrypted(receiver, answer)
+        encrypted = receiver_verdicts.assess_encryption(receiver, response)
     return Finding("reachable", reached), Finding("tls", encrypted)
 
 
 def _finding(check: Check, receiver: Receiver, exchange: Exchange, first: Exchange) -> Finding:
-    opinion = check.judge(Case(exchange.answer, first.answer, receiver.timeout))
-    return Finding(check.name, opinion, check.sends, exchange.callback.profile, exchange)
+    assessment = check.judge(Case(exchange.response, first.response, receiver.timeout))
+    return Finding(check.name, assessment, check.sends, exchange.callback.profile, exchange)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import CALLBACKS, Records
@@ -60,7 +60,7 @@ class CallbackRetries:
 
         Returns those that it brought forward, newest first.
         """
-        match: dict[str, object] = {"state": Delivery.RETRYING.value}
+        match: dict[str, object] = {"state": DeliveryState.RETRYING.value}
         if service_id is not None:
             match["service_id"] = service_id
         found = await self._records.find(CALLBACKS, match, limit=sys.maxsize)

@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Final
 
-from sandbox_sim.domain.control.events import Event, EventText, EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import (
+    Event,
+    EventFilter,
+    EventText,
+    EventType,
+    NumberedEvent,
+)
 from sandbox_sim.gateway.ports import Clock, Relay
 
 # How many events are kept for those who come back, and how many bytes of them.
@@ -78,7 +84,7 @@ class Reader:
         self,
         clock: Clock,
         memory: _Memory,
-        wanted: Wanted,
+        wanted: EventFilter,
         missed: Iterable[_Held],
         most_waiting: int,
         hang_up: Callable[[], None],
@@ -114,7 +120,7 @@ class Reader:
 
     def tell(self, held: _Held) -> None:
         """Let it hear of this, if it wants to; never waits."""
-        if self._wanted.admits(held.told.event):
+        if self._wanted.matches(held.told.event):
             self._memory.hold(held)
             self.waiting_bytes += held.size
             self._queue.append(held)
@@ -195,12 +201,12 @@ class Feed:
         """Whether to tell: while there is a reader here, or one may come back, or elsewhere."""
         if self._recording and not self._readers and self._clock.monotonic() >= self._until:
             self._stop_recording()
-        return self._recording or self._relay.wanted
+        return self._recording or self._relay.has_remote_readers
 
     def publish(self, events: Sequence[Event]) -> None:
         """Tell of what happened at one go; never waits."""
-        if self._relay.wanted:
-            self._relay.tell(events)
+        if self._relay.has_remote_readers:
+            self._relay.publish(events)
         self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
@@ -235,7 +241,7 @@ class Feed:
 
     @contextmanager
     def listening(
-        self, wanted: Wanted, after: str | None, hang_up: Callable[[], None]
+        self, wanted: EventFilter, after: str | None, hang_up: Callable[[], None]
     ) -> Iterator[Reader]:
         """A reader, who hears what comes from now on, or what came after the event of this id."""
         self._record()
@@ -287,9 +293,9 @@ class Feed:
 class _NoRelay:
     """The relay of a server that is alone."""
 
-    wanted = False
+    has_remote_readers = False
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         pass
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:

@@ -38,8 +38,8 @@ def events_of_units(clock: Clock) -> Mapping[str, Events]:
         "post": _one(EventType.LEDGER, ledger.shown),
         "add_inbox_message": _delivery,
         "save_clock": partial(_clock, clock),
-        "save_rule": _rule,
-        "delete_rule": _rule_gone,
+        "save_user_rule": _rule,
+        "delete_user_rule": _rule_gone,
         "reset": _reset,
     }
 

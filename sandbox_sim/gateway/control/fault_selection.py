@@ -40,5 +40,5 @@ class Faults:
             applied = fires(rule, self._ids.draw)
             await count(unit, rule, applied=applied)
             if applied:
-                fault = fault.joined_by(rule, self._ids.draw)
+                fault = fault.with_rule(rule, self._ids.draw)
         return fault

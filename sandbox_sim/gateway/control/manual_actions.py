@@ -68,7 +68,7 @@ class ManualActions:
             callback = await unit.callback(None, callback_id)
             if callback is None:
                 return None
-            again = callback.again(url)
+            again = callback.to_resend(url)
             await unit.save_callback(again)
             now = self._clock.now()
             await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))

@@ -8,7 +8,7 @@ from typing import Final
 from sandbox_sim.domain.callbacks import callbacks
 from sandbox_sim.domain.control.events import EventType
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.control.overrides import Override, override_of
+from sandbox_sim.domain.control.overrides import Override, parse_override
 from sandbox_sim.domain.control.user_rules import MatchFacts, UserRule, UserRuleKind
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment import Payment
@@ -70,7 +70,7 @@ class Overrides:
         return [
             rule
             for rule in self._rules.for_request(UserRuleKind.OVERRIDE, asked)
-            if rule.match.operation or _read(rule).concerns(asked.operation)
+            if rule.match.operation or _read(rule).applies_to(asked.operation)
         ]
 
     async def _followed(
@@ -133,4 +133,4 @@ def match_facts_of_payment(payment: Payment) -> MatchFacts:
 
 
 def _read(rule: UserRule) -> Override:
-    return override_of({"id": rule.id, **rule.effect})
+    return parse_override({"id": rule.id, **rule.effect})

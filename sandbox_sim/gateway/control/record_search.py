@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sandbox_sim.domain.callbacks import callbacks, inbox
 from sandbox_sim.domain.control import journal
 from sandbox_sim.domain.control.events import EventType
-from sandbox_sim.domain.control.listing import Listing, accepts
+from sandbox_sim.domain.control.listing import Listing, compiled_match
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.domain.sms import sms_messages
@@ -133,7 +133,7 @@ class Records:
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
         asked, match = match, redact_document(match)
-        wanted = Awaited(subject, kind.name, accepts(match), telling(kind, match), count)
+        wanted = Awaited(subject, kind.name, compiled_match(match), telling(kind, match), count)
 
         async def search() -> Sequence[Shown]:
             return await self._search(kind, subject, Search(kind, asked, count))

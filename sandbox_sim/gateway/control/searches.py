@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sandbox_sim.domain.control.events import EventType
 from sandbox_sim.domain.control.field_values import FieldValues, read_match
-from sandbox_sim.domain.control.listing import Listing, accepts, telling_field
+from sandbox_sim.domain.control.listing import Listing, compiled_match, prefilter_field
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.gateway.control.wait_for_records import Shown
 from sandbox_sim.gateway.ports import Unit
@@ -67,7 +67,7 @@ class Search:
         self._named = _named(match)
         match = redact_document(match)
         self._telling = telling(kind, match)
-        self._accepts = accepts(match)
+        self._accepts = compiled_match(match)
 
     @property
     def is_full(self) -> bool:
@@ -102,7 +102,7 @@ def telling(kind: Kind, match: Mapping[str, object]) -> tuple[str, object] | Non
     transaction_id = match.get("transaction_id")
     masked = isinstance(transaction_id, str) and "*" in transaction_id
     fields = (name for name in kind.plain if not (masked and name == "transaction_id"))
-    return telling_field(match, tuple(fields))
+    return prefilter_field(match, tuple(fields))
 
 
 def _named(match: Mapping[str, object]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.clients import Client
-from sandbox_sim.domain.control.people import Lives, Purchase, Text
+from sandbox_sim.domain.control.people import SamplePayment, SampleRecords, SampleSms
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.card_page import STATUS_OF
 from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
@@ -21,13 +21,13 @@ from sandbox_sim.gateway.payments.submit import LEAVE_A_RECORD
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.sms import Sms
 
-T = TypeVar("T", Purchase, Text)
+T = TypeVar("T", SamplePayment, SampleSms)
 
 
 class People(Protocol):
     """Whoever a gateway is filled with that has nothing to show yet."""
 
-    def lives(self, seed: int, service_id: int, count: int) -> Lives:
+    def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
         """So many payments and SMS, the same every time and everywhere; what is newest is now.
 
         The payments have no `callback_url`.
@@ -38,7 +38,7 @@ class People(Protocol):
 class Seeded(NamedTuple):
     """Who lives there now, how many payments left a transaction, and how many SMS were sent."""
 
-    lives: Lives
+    lives: SampleRecords
     payments: int
     messages: int
 
@@ -78,7 +78,7 @@ class Seeding:
         self, seed: int, service_id: int, count: int, callback_url: str
     ) -> Seeded | None:
         """So many payments and, as long as there are units, SMS; None where they are there."""
-        lives = self._people.lives(seed, service_id, count)
+        lives = self._people.sample_records(seed, service_id, count)
 
         async def work(unit: Unit) -> Seeded | None:
             if await _are_there(unit, lives):
@@ -93,7 +93,9 @@ class Seeding:
 
         return await self._store.run(work)
 
-    async def _pay(self, unit: Unit, purchase: Purchase, callback_url: str, now: datetime) -> bool:
+    async def _pay(
+        self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
+    ) -> bool:
         """Whether the payment left a transaction."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
@@ -106,7 +108,7 @@ class Seeding:
             return False
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
-        transaction = Transaction.begun(payment, network_id, client_key, at)
+        transaction = Transaction.start(payment, network_id, client_key, at)
         if outcome.code == "015":
             await unit.add_transaction(transaction.moved(Status.FAILED, at))
             return True
@@ -114,23 +116,23 @@ class Seeding:
         await self._accounts.move(unit, transaction)
         status, due = Status.SUCCESSFUL, at + self._settle_delay
         if payment.operation is Operation.CARD:
-            status, due = STATUS_OF[purchase.choice], at + purchase.choosing
+            status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
         if due > now:
             await unit.add_job(Job(due, JobKind.SETTLE, payment.service_id, network_id))
         else:
             await self._settlement.conclude(unit, transaction, status, due, notify=False)
         return True
 
-    async def _send(self, unit: Unit, service_id: int, text: Text, now: datetime) -> bool:
+    async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
         """Whether there were units for the message."""
         at, size = now - text.ago, sms_encoding.measure(text.msg_body)
         units, subject = size.page_count, text.processing_id
         if await self._accounts.charge(unit, service_id, units, subject, at) is None:
             return False
-        number = msisdn.international(text.customer_number)
+        number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
         message = sms.acknowledged(
-            request.kept(), number, size, at, processing_id=subject, batch_id=None
+            request.redacted(), number, size, at, processing_id=subject, batch_id=None
         )
         await unit.add_messages([message])
         job = Job(at + self._transition, JobKind.SETTLE_SMS, service_id, subject)
@@ -146,7 +148,7 @@ class Seeding:
         return next((each.client_key for each in clients), "")
 
 
-async def _are_there(unit: Unit, lives: Lives) -> bool:
+async def _are_there(unit: Unit, lives: SampleRecords) -> bool:
     """Whether anything of it is kept; payments are forgotten after a while, and messages never."""
     first = lives.purchases[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from operator import attrgetter
 
-from sandbox_sim.domain.control.listing import Listing, stretch
+from sandbox_sim.domain.control.listing import Listing, merged_page
 from sandbox_sim.domain.control.snapshots import Snapshot
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.control.journal import Journal
@@ -53,4 +53,4 @@ class Snapshots:
         """The newest first; those of one service are those of nothing else."""
         every = await self._store.run(lambda unit: unit.snapshots())
         asked = [each for each in every if listing.service_id in {None, each.service_id}]
-        return stretch([asked], listing, attrgetter("name"), attrgetter("taken_at"))
+        return merged_page([asked], listing, attrgetter("name"), attrgetter("taken_at"))

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from sandbox_sim.domain.control.listing import Listing, stretch
+from sandbox_sim.domain.control.listing import Listing, merged_page
 from sandbox_sim.domain.control.user_rules import (
-    MAX_RULES,
+    MAX_USER_RULES,
     Match,
     MatchFacts,
     UserRule,
@@ -39,29 +39,31 @@ class UserRules:
 
     async def load(self) -> None:
         """Have at hand what the store has."""
-        rules = await self._store.run(lambda unit: unit.rules())
+        rules = await self._store.run(lambda unit: unit.user_rules())
         for kind, loaded in self.loaded.items():
             loaded[:] = [rule for rule in rules if rule.kind is kind]
 
     def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
         """The rules of a kind that are for a request and were not used up when they were read."""
-        return [rule for rule in self.loaded[kind] if not rule.used_up and rule.match.admits(asked)]
+        return [
+            rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
+        ]
 
     async def add(
         self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
     ) -> UserRule:
         """Add one; where there are too many, those that are used up make room."""
-        rule = UserRule(self._ids.message_id(), kind, match, effect, times, self._clock.now())
+        rule = UserRule(self._ids.record_id(), kind, match, effect, times, self._clock.now())
 
         async def work(unit: Unit) -> None:
-            others = [other for other in await unit.rules() if other.kind is kind]
-            if len(others) >= MAX_RULES:
+            others = [other for other in await unit.user_rules() if other.kind is kind]
+            if len(others) >= MAX_USER_RULES:
                 used_up = [other for other in others if other.used_up]
                 if not used_up:
                     raise TooManyUserRules
                 for other in used_up:
-                    await unit.delete_rule(other)
-            await unit.save_rule(rule)
+                    await unit.delete_user_rule(other)
+            await unit.save_user_rule(rule)
             await unit.announce(Topic.RULES)
 
         await self._store.run(work)
@@ -69,17 +71,17 @@ class UserRules:
 
     async def listed(self, kind: UserRuleKind, listing: Listing) -> Sequence[UserRule]:
         """The rules of a kind as they stand, the newest first."""
-        rules = await self._store.run(lambda unit: unit.rules())
+        rules = await self._store.run(lambda unit: unit.user_rules())
         asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
-        return stretch([asked], listing, attrgetter("id"), attrgetter("created_at"))
+        return merged_page([asked], listing, attrgetter("id"), attrgetter("created_at"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
         """Take out those of one service, or all of the kind; how many there were."""
 
         async def work(unit: Unit) -> int:
-            rules = [rule for rule in await unit.rules() if _is_of(rule, kind, service_id)]
+            rules = [rule for rule in await unit.user_rules() if _is_of(rule, kind, service_id)]
             for rule in rules:
-                await unit.delete_rule(rule)
+                await unit.delete_user_rule(rule)
             await unit.announce(Topic.RULES)
             return len(rules)
 
@@ -89,10 +91,10 @@ class UserRules:
         """Take out one; whether there was such a one."""
 
         async def work(unit: Unit) -> bool:
-            rule = await unit.rule(rule_id)
+            rule = await unit.user_rule(rule_id)
             if rule is None or rule.kind is not kind:
                 return False
-            await unit.delete_rule(rule)
+            await unit.delete_user_rule(rule)
             await unit.announce(Topic.RULES)
             return True
 
@@ -105,13 +107,13 @@ def _is_of(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
 
 async def still_open(unit: Unit, known: UserRule) -> UserRule | None:
     """A rule that was at hand as it stands now, locked; None where it is gone or used up."""
-    rule = await unit.rule(known.id)
+    rule = await unit.user_rule(known.id)
     return None if rule is None or rule.used_up else rule
 
 
 async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
     """Keep that a rule met a request; every server hears when it is used up by that."""
-    met = rule.met(applied=applied)
-    await unit.save_rule(met)
+    met = rule.counted(applied=applied)
+    await unit.save_user_rule(met)
     if met.used_up:
         await unit.announce(Topic.RULES)

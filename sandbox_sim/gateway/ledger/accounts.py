@@ -24,7 +24,7 @@ class Accounts:
         """An account's balance; the first look opens it."""
         balance = await unit.balance(service_id, account)
         if balance is None:
-            opening = ledger.opening(service_id, account, self.sms_initial_units, now)
+            opening = ledger.opening_posting(service_id, account, self.sms_initial_units, now)
             await unit.post(opening)
             balance = Balance(opening.amount, now)
         return balance
@@ -34,7 +34,7 @@ class Accounts:
     ) -> Decimal:
         """What `get_account_balance` says, and what a payout is held against."""
         if not self.live:
-            return ledger.figure(service_id, account)
+            return ledger.fixed_balance(service_id, account)
         return (await self.balance(unit, service_id, account, now)).amount
 
     def checked(self, operation: Operation) -> Account | None:
@@ -44,7 +44,7 @@ class Accounts:
 
     async def move(self, unit: Unit, transaction: Transaction) -> None:
         """Post what the transaction moves by the status it has reached."""
-        posting = ledger.movement(transaction) if self.live else None
+        posting = ledger.posting_for(transaction) if self.live else None
         if posting is None:
             return
         await self.balance(unit, posting.service_id, posting.account, posting.at)

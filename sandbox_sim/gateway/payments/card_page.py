@@ -28,30 +28,30 @@ class CardPages:
         self._settlement = settlement
         self._sandbox = sandbox
 
-    async def view(self, checkout_id: str, *, opening: bool) -> Page | None:
+    async def view(self, card_page_id: str, *, opening: bool) -> Page | None:
         """The page; `opening` it (a GET, not a HEAD) leaves the decision to the person."""
 
         async def work(unit: Unit) -> Page | None:
-            page = await self._page(unit, checkout_id)
+            page = await self._page(unit, card_page_id)
             if page is not None and opening and page.transaction.settles_by_itself:
                 await unit.save_transaction(page.transaction._replace(by_hand=True))
             return page
 
         return await self._store.run(work)
 
-    async def choose(self, checkout_id: str, choice: Choice, card_number: str) -> Page | None:
+    async def choose(self, card_page_id: str, choice: Choice, card_number: str) -> Page | None:
         """Pay, fail or cancel; a payment that is decided already stays as it is."""
 
         async def work(unit: Unit) -> Page | None:
-            page = await self._page(unit, checkout_id)
+            page = await self._page(unit, card_page_id)
             if page is None or page.transaction.status is not Status.PENDING:
                 return page
             transaction = page.transaction
-            if transaction.payment.asks_for_card and choice is Choice.PAY:
+            if transaction.payment.uses_card_entry and choice is Choice.PAY:
                 refusal = card_outcome(card_number, None, self._sandbox)
                 if refusal is not None:
                     return page._replace(problem="This card is not one of the sandbox test cards")
-                paid = transaction.payment.paid_by_card(card_number)
+                paid = transaction.payment.with_masked_card(card_number)
                 transaction = transaction._replace(payment=paid)
             to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
             if to is Status.PENDING:
@@ -68,8 +68,8 @@ class CardPages:
 
         return await self._store.run(work)
 
-    async def _page(self, unit: Unit, checkout_id: str) -> Page | None:
-        checkout = await unit.checkout(checkout_id)
+    async def _page(self, unit: Unit, card_page_id: str) -> Page | None:
+        checkout = await unit.card_page(card_page_id)
         if checkout is None:
             return None
         transaction = await unit.transaction_by_network_id(

@@ -35,7 +35,7 @@ class Queries:
         async def work(unit: Unit) -> dict[str, object]:
             now = self._clock.now()
             return {
-                f"{account}_balance": ledger.figure_in_json(
+                f"{account}_balance": ledger.balance_number(
                     await self._accounts.reported(unit, service_id, account, now)
                 )
                 for account in Account

@@ -74,10 +74,10 @@ class Settlement:
     ) -> None:
         """Each of its deliveries is a callback by itself, with attempts of its own."""
         manner = override.callback
-        for name in (callback.id, *(self._ids.message_id() for _ in range(1, manner.duplicate))):
-            each = override.marked(callback)._replace(id=name)
+        for name in (callback.id, *(self._ids.record_id() for _ in range(1, manner.duplicate))):
+            each = override.applied_to(callback)._replace(id=name)
             await unit.save_callback(each)
-            departure = manner.departure(each, now)
+            departure = manner.delivery_job(each, now)
             if departure is not None:
                 await unit.add_job(departure)
         if manner.reorder:
@@ -95,4 +95,4 @@ class Settlement:
             manner = transaction.override.callback
             profile = manner.profile or profile
             key = WRONG_KEY if manner.bad_signature else key
-        return callbacks.compose(transaction, profile, key, self._ids.message_id(), now)
+        return callbacks.compose(transaction, profile, key, self._ids.record_id(), now)

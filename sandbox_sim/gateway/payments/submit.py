@@ -99,7 +99,7 @@ class Payments:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
         fields: dict[str, object] | None = None
         if outcome.code in LEAVE_A_RECORD:
-            transaction = Transaction.begun(payment, network_id, client.client_key, now, override)
+            transaction = Transaction.start(payment, network_id, client.client_key, now, override)
             if outcome.code == "015":
                 # The failure simulation: from 002 to 001 in the same step (D16).
                 await unit.add_transaction(transaction.moved(Status.FAILED, now))

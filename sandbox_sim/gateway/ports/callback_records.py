@@ -23,11 +23,11 @@ class CallbackRecords(Protocol):
         """Callbacks, newest first."""
         ...
 
-    async def services_held(self) -> Sequence[int]:
+    async def services_with_held_callbacks(self) -> Sequence[int]:
         """The services that have callbacks which are held back."""
         ...
 
-    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+    async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         """Hold back neither this callback nor those that came before it; which ones were held."""
         ...
 

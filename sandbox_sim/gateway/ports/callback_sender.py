@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Protocol
 
-from sandbox_sim.domain.callbacks.callbacks import Answer
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
 
 
 class CallbackSender(Protocol):
@@ -17,7 +17,7 @@ class CallbackSender(Protocol):
         body: bytes,
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
-    ) -> Answer:
+    ) -> ReceiverResponse:
         """One POST. Whatever goes wrong comes back as an answer that says so; nothing raises.
 
         on_status: called as soon as the receiver's HTTP status is there.

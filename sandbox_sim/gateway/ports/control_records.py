@@ -13,19 +13,19 @@ from sandbox_sim.gateway.ports.topic import Topic
 class ControlRecords(Protocol):
     """What steers the gateway: the rules of users, snapshots, numbers for ids, and the clock."""
 
-    async def rules(self) -> Sequence[UserRule]:
+    async def user_rules(self) -> Sequence[UserRule]:
         """All rules, the newest first."""
         ...
 
-    async def rule(self, rule_id: str) -> UserRule | None:
+    async def user_rule(self, rule_id: str) -> UserRule | None:
         """One rule; until this unit is done nobody else reads it by this."""
         ...
 
-    async def save_rule(self, rule: UserRule) -> None:
+    async def save_user_rule(self, rule: UserRule) -> None:
         """Add or replace."""
         ...
 
-    async def delete_rule(self, rule: UserRule) -> None:
+    async def delete_user_rule(self, rule: UserRule) -> None:
         """Take it out."""
         ...
 

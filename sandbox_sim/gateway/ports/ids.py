@@ -9,7 +9,7 @@ class Ids(Protocol):
 
     first: int  # the number to begin with on a state that none were reserved on
 
-    def take(self, numbers: range, low: Callable[[], None]) -> None:
+    def use_numbers(self, numbers: range, on_low: Callable[[], None]) -> None:
         """Make every id of these numbers from now on; call `low` when half of them are given."""
         ...
 
@@ -17,7 +17,7 @@ class Ids(Protocol):
         """Eleven digits (D18)."""
         ...
 
-    def message_id(self) -> str:
+    def record_id(self) -> str:
         """For `processing_id` and `batch_id`."""
         ...
 

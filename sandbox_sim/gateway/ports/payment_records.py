@@ -33,7 +33,7 @@ class PaymentRecords(Protocol):
         """Transactions that are kept, newest first; ids are `network_transaction_id`."""
         ...
 
-    async def checkout(self, checkout_id: str) -> CardPage | None:
+    async def card_page(self, card_page_id: str) -> CardPage | None:
         """The hosted page of this id, until it expires."""
         ...
 

@@ -10,11 +10,11 @@ class Relay(Protocol):
     """How servers that share a store tell one another what happened, for the live feed."""
 
     @property
-    def wanted(self) -> bool:
+    def has_remote_readers(self) -> bool:
         """Whether another server has readers."""
         ...
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def publish(self, events: Sequence[Event]) -> None:
         """Let the others hear of what happened here; never waits."""
         ...
 

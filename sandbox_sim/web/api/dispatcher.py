@@ -9,7 +9,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
-from sandbox_sim.domain.redaction import is_plain, redact_text
+from sandbox_sim.domain.redaction import needs_no_masking, redact_text
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
@@ -114,7 +114,7 @@ class Dispatcher:
     def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:
         """Whether certainly no part of a request has to be masked before it is kept (D38)."""
         known = request.path in self.paths and request.method == hdrs.METH_POST
-        return known and (call is None or is_plain(call.raw))
+        return known and (call is None or needs_no_masking(call.raw))
 
     def _path(self, request: IncomingRequest) -> Path:
         path = self.paths.get(request.path)

@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from sandbox_sim.domain.control.faults import LONGEST_S, Fault, Loss
+from sandbox_sim.domain.control.faults import MAX_LATENCY_S, AnswerFault, Fault
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.api.responses import Answer
 from sandbox_sim.web.transport.requests import IncomingRequest
@@ -32,14 +32,14 @@ class FaultInjection:
         """What is written instead of an answer, once it is time to."""
         if fault.latency_ms:
             await self._unless_stopping(self._clock.pause(fault.latency_ms / 1000))
-        match fault.loss:
-            case Loss.MALFORMED_JSON:
+        match fault.answer_fault:
+            case AnswerFault.MALFORMED_JSON:
                 answer.body = answer.body[: len(answer.body) // 2]
-            case Loss.CONNECTION_RESET:
+            case AnswerFault.CONNECTION_RESET:
                 return _Lost(answer, _reset)
-            case Loss.EMPTY_RESPONSE:
+            case AnswerFault.EMPTY_RESPONSE:
                 return _Lost(answer, _nothing)
-            case Loss.TIMEOUT:
+            case AnswerFault.TIMEOUT:
                 return _Lost(answer, self._hang)
         return answer
 
@@ -53,7 +53,7 @@ class FaultInjection:
         woken = asyncio.Event()
         transport.set_protocol(_Silent(transport.get_protocol(), woken))
         transport.resume_reading()  # or a client that sent too much could not be seen to leave
-        until = self._clock.monotonic() + LONGEST_S
+        until = self._clock.monotonic() + MAX_LATENCY_S
         while not transport.is_closing() and (left := until - self._clock.monotonic()) > 0:
             woken.clear()  # the clock sets it too when it is moved
             await self._clock.wait_at_most(woken, left)

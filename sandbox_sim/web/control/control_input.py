@@ -12,7 +12,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.hosts import Host, host_of, is_loopback, name_of, origin_of
+from sandbox_sim.domain.hosts import (
+    Host,
+    is_loopback,
+    normalized_host,
+    parse_host_header,
+    parse_origin_header,
+)
 from sandbox_sim.domain.redaction import redact_text
 
 DEFAULT_LIMIT: Final = 20
@@ -52,12 +58,12 @@ class Hosts:
     """
 
     def __init__(self, host: str, listed: Iterable[Host]) -> None:
-        self._host = name_of(host)
+        self._host = normalized_host(host)
         self._listed = tuple(listed)
 
     def refuse_host(self, request: web.Request) -> web.Response | None:
         """HTTP 403 for a request that was addressed to another name than ours."""
-        host = host_of(request.headers.get(hdrs.HOST, ""))
+        host = parse_host_header(request.headers.get(hdrs.HOST, ""))
         if host is None:
             why = "The header Host has to be there and name the host that is asked"
             return error(403, "host_not_allowed", why)
@@ -81,11 +87,13 @@ class Hosts:
                 return None
             why = "A page of another site may not use this server"
             return error(403, "origin_not_allowed", f"{why}; the setting allowed_hosts lists more")
-        origin = origin_of(given)
+        origin = parse_origin_header(given)
         if origin is None:
             why = "The header Origin has to name the site of the page, with http or https"
             return error(403, "origin_not_allowed", why)
-        if origin == host_of(request.headers.get(hdrs.HOST, "")) or self._is_listed(origin):
+        if origin == parse_host_header(request.headers.get(hdrs.HOST, "")) or self._is_listed(
+            origin
+        ):
             return None
         why = f"A page of {origin} may not use this server"
         hint = f"if it may, add {origin} to the setting allowed_hosts"
@@ -95,13 +103,13 @@ class Hosts:
         return is_loopback(name) or name in {self._host, _came_in_by(request)}
 
     def _is_listed(self, host: Host) -> bool:
-        return any(host.fits(pattern) for pattern in self._listed)
+        return any(host.matches(pattern) for pattern in self._listed)
 
 
 def _came_in_by(request: web.Request) -> str | None:
     """The address of ours that the connection was made to."""
     transport = request.transport
-    return name_of(transport.get_extra_info("sockname")[0]) if transport else None
+    return normalized_host(transport.get_extra_info("sockname")[0]) if transport else None
 
 
 class Guard:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from aiohttp import web
 from pydantic import BeforeValidator, Field
 
-from sandbox_sim.domain.control.events import EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.control.control_input import (
@@ -70,7 +70,7 @@ class EventRoutes:
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Events as they come, until the reader goes, does not read, or the server stops."""
         asked = query_of(request, EventsQuery)
-        wanted = Wanted(asked.service_id, asked.types)
+        wanted = EventFilter(asked.service_id, asked.types)
         after = request.headers.get("Last-Event-ID") or asked.after
         answer = web.StreamResponse(headers=_HEADERS)
 

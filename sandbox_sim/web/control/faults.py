@@ -5,11 +5,11 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from sandbox_sim.domain.control.faults import LONGEST_S, STATUSES, Loss
+from sandbox_sim.domain.control.faults import FAULT_STATUSES, MAX_LATENCY_S, AnswerFault
 from sandbox_sim.web.control.control_input import Input
 from sandbox_sim.web.control.user_rules import UserRuleBody
 
-_MOST_MS: Final = LONGEST_S * 1000
+_MOST_MS: Final = MAX_LATENCY_S * 1000
 _MOST_RETRY_AFTER_S: Final = 86_400
 _MOST_SIGMA: Final = 10
 _MOST_EVERY: Final = 1_000_000
@@ -68,8 +68,8 @@ class OneFault(OneOf):
     """What goes wrong; exactly one of these."""
 
     latency: Latency | None = Field(None, description=Latency.described())
-    status: Literal[STATUSES] | None = Field(  # type: ignore[valid-type]
-        None, description=f"one of {', '.join(map(str, STATUSES))}"
+    status: Literal[FAULT_STATUSES] | None = Field(  # type: ignore[valid-type]
+        None, description=f"one of {', '.join(map(str, FAULT_STATUSES))}"
     )
     connection_reset: Yes | None = Field(None, description="true")
     empty_response: Yes | None = Field(None, description="true")
@@ -95,6 +95,8 @@ class FaultBody(UserRuleBody):
         """What does not go with the fault."""
         if self.retry_after_s is not None and self.fault.status != 429:
             return "retry_after_s goes with fault.status 429 only: leave it out"
-        if self.processed is not None and not any(getattr(self.fault, loss) for loss in Loss):
-            return f"processed goes with {', '.join(Loss)} only: leave it out"
+        if self.processed is not None and not any(
+            getattr(self.fault, loss) for loss in AnswerFault
+        ):
+            return f"processed goes with {', '.join(AnswerFault)} only: leave it out"
         return super().contradiction()

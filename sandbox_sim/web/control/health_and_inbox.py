@@ -84,7 +84,7 @@ class Control:
         """Take a callback, as a merchant's receiver would."""
         body = await request.read()
         message = InboxMessage(
-            id=self._ids.message_id(),
+            id=self._ids.record_id(),
             at=self._clock.now(),
             method=request.method,
             headers=tuple((name.lower(), value) for name, value in request.headers.items()),
@@ -95,9 +95,9 @@ class Control:
         )
         name = redact_text(request.match_info["name"])
         if len(body) < _QUICKLY_REDACTED:
-            kept = inbox.kept(message)
+            kept = inbox.redacted(message)
         else:
-            kept = await asyncio.to_thread(inbox.kept, message)
+            kept = await asyncio.to_thread(inbox.redacted, message)
         await self._store.run(lambda unit: unit.add_inbox_message(name, kept))
         return web.json_response({"status": "received"})
 

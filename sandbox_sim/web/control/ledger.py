@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.callbacks.callbacks import plain
+from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, shown
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.web.control.control_input import (
@@ -101,7 +101,7 @@ def _balance(audit: Audit) -> dict[str, object]:
     return {
         "service_id": audit.service_id,
         "account": audit.account.value,
-        "balance": plain(audit.balance),
-        "sum_of_postings": plain(audit.sum_of_postings),
+        "balance": plain_decimal(audit.balance),
+        "sum_of_postings": plain_decimal(audit.sum_of_postings),
         "agrees": audit.agrees,
     }

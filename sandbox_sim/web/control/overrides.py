@@ -9,8 +9,8 @@ from sandbox_sim.domain.control.overrides import (
     MAX_DELAY_MS,
     MAX_DELIVERIES,
     Override,
-    contradiction,
-    override_of,
+    contradiction_in,
+    parse_override,
 )
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import CATALOGUE
@@ -59,11 +59,11 @@ class OverrideBody(UserRuleBody):
         BehaviourBody(), description=f"an object with {', '.join(BehaviourBody.model_fields)}"
     )
 
-    def contradiction(self) -> str | None:
+    def contradiction_in(self) -> str | None:
         """What cannot be had together, or of the operation that is named."""
         if None not in {self.outcome.code, self.outcome.response_code}:
             return "outcome.code is short for outcome.response_code: leave one of them out"
-        asked = contradiction(self._override(), self.match.operation)
+        asked = contradiction_in(self._override(), self.match.operation)
         return asked or super().contradiction()
 
     def effect(self) -> dict[str, Any]:
@@ -77,6 +77,6 @@ class OverrideBody(UserRuleBody):
         if "code" in outcome:
             outcome["response_code"] = outcome.pop("code")
         manner = self.callback.model_dump(mode="json", exclude_defaults=True)
-        return override_of(
+        return parse_override(
             {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": manner}
         )

@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.control import snapshots
-from sandbox_sim.domain.control.snapshots import NAME, is_name
+from sandbox_sim.domain.control.snapshots import NAME_PATTERN, is_valid_name
 from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.web.control.control_input import (
     LARGEST_INTEGER,
@@ -27,7 +27,7 @@ _NAMES = "1 to 64 characters, of letters, digits and . _ -, the first a letter o
 class SnapshotBody(Input):
     """What `POST snapshots` takes: a name, and one service, or nothing for all."""
 
-    name: str = Field(pattern=f"^{NAME}$", description=_NAMES)
+    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_NAMES)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 
@@ -57,13 +57,13 @@ class SnapshotRoutes:
         """Have it all as it was, and as far from its end: times move on by what has gone by."""
         name = request.match_info["name"]
         await body_of(request, Nothing, optional=True)
-        restored = await self._snapshots.restore(name) if is_name(name) else None
+        restored = await self._snapshots.restore(name) if is_valid_name(name) else None
         return _no_such(name) if restored is None else web.json_response(snapshots.shown(restored))
 
     async def delete(self, request: web.Request) -> web.Response:
         """Keep it no longer."""
         name = request.match_info["name"]
-        deleted = is_name(name) and await self._snapshots.delete(name)
+        deleted = is_valid_name(name) and await self._snapshots.delete(name)
         return web.json_response({"deleted": 1}) if deleted else _no_such(name)
 
     async def list(self, request: web.Request) -> web.Response:

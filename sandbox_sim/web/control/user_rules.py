@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.control.user_rules import MAX_RULES, UserRuleKind, match_of, shown
+from sandbox_sim.domain.control.user_rules import MAX_USER_RULES, UserRuleKind, parse_match, shown
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.control.user_rules import TooManyUserRules, UserRules
 from sandbox_sim.web.control.control_input import (
@@ -114,11 +114,11 @@ class UserRuleRoutes:
         problem = body.contradiction()
         if problem is not None:
             raise BadInput(problem)
-        match = match_of(body.match.model_dump(mode="json", exclude_none=True))
+        match = parse_match(body.match.model_dump(mode="json", exclude_none=True))
         try:
             rule = await self._rules.add(self._kind, match, body.effect(), body.times)
         except TooManyUserRules:
-            text = f"there are {MAX_RULES} {self._plural}: take some out first"
+            text = f"there are {MAX_USER_RULES} {self._plural}: take some out first"
             return error(409, "too_many", text)
         return web.json_response(shown(rule), status=201)
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from aiohttp import hdrs, web
 from yarl import URL
 
-from sandbox_sim.domain.callbacks.callbacks import plain
+from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, Choice
 from sandbox_sim.domain.payments.transactions import WORDING, Status
 from sandbox_sim.gateway.payments.card_page import CardPages, Page
@@ -92,7 +92,7 @@ def _location(address: str) -> str:
 def _html(page: Page) -> web.Response:
     status, payment = page.transaction.status, page.transaction.payment
     facts = {
-        "Amount": f"{payment.currency_code} {plain(payment.amount)}",
+        "Amount": f"{payment.currency_code} {plain_decimal(payment.amount)}",
         "For": payment.reference,
         "Card": payment.party or "to be entered",
     }
@@ -106,7 +106,7 @@ def _html(page: Page) -> web.Response:
         f'<button name="choice" value="{choice}">{choice.capitalize()}</button> '
         for choice in Choice
     )
-    card = _CARD_FIELD if payment.asks_for_card else ""
+    card = _CARD_FIELD if payment.uses_card_entry else ""
     content = f'<dl>{rows}</dl>{problem}<form method="post">{card}{buttons}</form>'
     return _answer("Sandbox card payment", content)
 

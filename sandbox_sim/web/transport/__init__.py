@@ -1,1 +1,1 @@
-"""HTTP: connections, bytes in and out; nothing of payments."""
+"""HTTP: connections, requests in, answers out. Nothing here knows what a payment is."""

@@ -1,7 +1,7 @@
-"""The open connections of clients: at most so many, and the one idle for longest makes room.
+"""Bounds the open connections of clients: a new one over the limit closes the oldest idle one.
 
-Each takes a file descriptor. Without a bound, clients that connect and send nothing would use up
-all of them, and new clients would hang.
+Each connection takes a file descriptor. Without a bound, clients that connect and send nothing
+would use up all of them, and new clients would hang.
 """
 
 import logging
@@ -14,7 +14,7 @@ log = logging.getLogger("sandbox_sim.requests")
 
 
 class ClientConnection(Protocol):
-    """A connection, whichever protocol serves it."""
+    """A connection of a client; each protocol that serves one is such."""
 
     @property
     def is_idle(self) -> bool:
@@ -22,12 +22,12 @@ class ClientConnection(Protocol):
         ...
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         ...
 
 
 class ClientConnections:
-    """limit: how many may be open. The order is that of their last use."""
+    """The open connections in the order of their last use. limit: how many may be open."""
 
     def __init__(self, limit: int, clock: Clock) -> None:
         self._limit = limit
@@ -35,7 +35,7 @@ class ClientConnections:
         self._logged = LogThrottle(clock)
 
     def add(self, connection: ClientConnection) -> None:
-        """A connection was opened; one over the limit closes the oldest idle one, or itself."""
+        """Add a new connection; over the limit, close the oldest idle one, or else the new one."""
         self._open[connection] = None
         if len(self._open) > self._limit:
             idle = next((each for each in self._open if each.is_idle), connection)
@@ -46,10 +46,10 @@ class ClientConnections:
             idle.abort()
 
     def note_use(self, connection: ClientConnection) -> None:
-        """Something came over a connection: it is the newest now."""
+        """Make a connection the newest, because bytes came over it."""
         if self._open.pop(connection, self) is None:
             self._open[connection] = None
 
     def remove(self, connection: ClientConnection) -> None:
-        """A connection is closed, or another protocol serves it."""
+        """Forget a connection that is closed, or that another protocol takes over."""
         self._open.pop(connection, None)

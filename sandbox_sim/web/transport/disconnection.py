@@ -1,7 +1,7 @@
 """A handler that waits for long ends when its client closes the connection.
 
-aiohttp can cancel every handler then, and a payment must not be cancelled; so a handler asks for
-it where it waits.
+aiohttp can only cancel every handler in that case, and a payment must not be cancelled. So a
+handler that waits registers the task that may be cancelled.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from sandbox_sim.web.transport.half_close import HalfCloseProtocol
 
 
 class DisconnectProtocol(HalfCloseProtocol):
-    """aiohttp's protocol; it also keeps tasks that end with the connection."""
+    """aiohttp's protocol, with tasks that it cancels when the client closes the connection."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -31,12 +31,12 @@ class DisconnectProtocol(HalfCloseProtocol):
         task.add_done_callback(self._until_disconnected.discard)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The client sends no more; who waits for an answer does not do that."""
+        """The client has ended its side: cancel the tasks, as if it had closed the connection."""
         self._cancel_tasks()
         return super().eof_received()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is closed."""
+        """The connection is closed: cancel the tasks."""
         self._cancel_tasks()
         super().connection_lost(exc)
 

@@ -1,8 +1,10 @@
-"""A connection: requests of the usual kind go straight from the parser to the dispatcher.
+"""The fast connection: plain requests go straight from aiohttp's parser to the dispatcher.
 
 aiohttp parses the request. Its Request and Response objects cost as much as the payment, so we skip
-them for a request that is plain and whole. With the first request that is not, aiohttp takes the
-connection over, from the first byte of that request on.
+them for a request that is plain and whole. At the first request that is not, aiohttp's protocol
+takes the connection over, from the first byte of that request on.
+
+`aiohttp_internals.py` names what this module uses of aiohttp beyond its documented API.
 """
 
 import asyncio
@@ -19,18 +21,18 @@ from aiohttp.tcp_helpers import tcp_keepalive
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.half_close import can_half_close
+from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
 from sandbox_sim.web.transport.write_batching import WriteBatcher
 
 log = logging.getLogger("sandbox_sim.requests")
 
-MAX_HEADER_BYTES: Final = 65_536
-# A request with more bytes than that is not plain.
+# A request with more bytes is not plain.
 _MOST_BYTES: Final = 65_536
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
 
 class PlainRequest:
-    """A request of the usual kind, with its body: nothing of it is still to come."""
+    """A plain request with its whole body; the dispatcher takes it like a request of aiohttp's."""
 
     __slots__ = ("_body", "headers", "path", "writer")
 
@@ -50,7 +52,7 @@ class PlainRequest:
 
     @property
     def transport(self) -> asyncio.Transport | None:
-        """None when the client has gone away."""
+        """None when the connection is lost."""
         return self.writer.transport
 
     async def read(self) -> bytes:
@@ -59,11 +61,11 @@ class PlainRequest:
 
 
 class Connection(BaseProtocol):
-    """A connection until aiohttp takes it over; its requests are answered one after another.
+    """A connection until aiohttp's protocol takes it over; it answers one request at a time.
 
-    opened: all that are served like this. clients: all that are open. successor: makes aiohttp's
-    protocol. max_body_bytes: requests with more are not plain either. half_closed: the client
-    sends nothing more.
+    opened: all connections of this class that are open. clients: all open connections of any
+    class. successor: makes the protocol that takes over. max_body_bytes: a request with a larger
+    body is not plain. half_closed: the client has ended its side and sends nothing more.
     """
 
     __slots__ = (
@@ -107,30 +109,31 @@ class Connection(BaseProtocol):
         self._write_batcher = write_batcher
         self._successor = successor
         self._most_bytes = min(_MOST_BYTES, max_body_bytes)
-        # The request that is being read: the pieces it came in, and what of it is understood.
+        # The request that is being read: its bytes so far, and its head and body once parsed.
         self._pieces: list[bytes] = []
         self._size = 0
         self._request: tuple[RawRequestMessage, StreamReader] | None = None
         self._answering: asyncio.Task[None] | None = None
+        # Bytes that came while a request was being answered.
         self._early = b""
         self._closing = False
         self._used = True
         self.half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
+        """Count the connection, and let the system detect a peer that is gone."""
         super().connection_made(transport)
         tcp_keepalive(transport)  # type: ignore[arg-type]
         self._opened.add(self)
         self._clients.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is closed; who answers a request learns of it when the answer is written."""
+        """Forget the connection; the current request goes on, and fails to write its answer."""
         super().connection_lost(exc)
-        self._part()
+        self._detach()
 
     def data_received(self, data: bytes) -> None:
-        """Read on, unless a request is in hand, or the client does not take its answers."""
+        """Parse the bytes, or keep them while a request is answered or the client reads slowly."""
         self._used = True
         self._clients.note_use(self)
         if self._answering is None and not self._paused:
@@ -140,35 +143,35 @@ class Connection(BaseProtocol):
             self._pause_transport_reading()
 
     def eof_received(self) -> bool:
-        """The client sends no more; whether it still gets answers to whole requests of its own."""
+        """The client has ended its side; True keeps ours open for answers to whole requests."""
         self.half_closed = True
-        in_hand = self._answering is not None or bool(self._early)
-        if not in_hand:
+        unanswered = self._answering is not None or bool(self._early)
+        if not unanswered:
             self.close()
-        return in_hand and can_half_close(self.transport)
+        return unanswered and can_half_close(self.transport)
 
     def pause_reading(self) -> None:
-        """A body is never so large that its reader would have to be waited for."""
+        """Do nothing: no body is large enough to stop the parser."""
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """It was not paused."""
+        """Do nothing, because nothing was paused."""
 
     def resume_writing(self) -> None:
-        """The client takes its answers again."""
+        """The client reads its answers again; read its requests again."""
         super().resume_writing()
-        self._go_on()
+        self._read_early_bytes()
 
     async def write_eof(self, chunk: bytes = b"") -> None:
-        """Write an answer."""
+        """Write an answer. Raises `ConnectionResetError` when the connection is lost."""
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client went away")
         self._write_batcher.write(self.transport, chunk)
 
     def close(self) -> None:
-        """Close it, once the request in hand is answered."""
+        """Close the connection as soon as the current request is answered."""
         self._closing = True
         if self._answering is None and self.transport is not None:
-            self._write_batcher.let_go()
+            self._write_batcher.flush()
             self.transport.close()
 
     @property
@@ -177,19 +180,19 @@ class Connection(BaseProtocol):
         return self._answering is None
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         self._closing = True
         if self.transport is not None:
             self.transport.abort()
 
     def close_unused(self) -> None:
-        """Close it, if nothing came since this was asked last and no request is in hand."""
+        """Close the connection if it is idle and nothing came since the last call."""
         if not self._used and self._answering is None:
             self.close()
         self._used = False
 
     async def shutdown(self, timeout: float | None) -> None:
-        """Close it when the request in hand is answered, or after so many seconds."""
+        """Close when the current request is answered; cancel it after `timeout` seconds."""
         self.close()
         if self._answering is not None:
             _, late = await asyncio.wait([self._answering], timeout=timeout)
@@ -198,7 +201,7 @@ class Connection(BaseProtocol):
             await asyncio.gather(*late, return_exceptions=True)
 
     def _read(self, data: bytes) -> None:
-        """Answer the request that is whole with this; what is not plain is for aiohttp."""
+        """Parse more bytes; answer the request once it is whole, or hand over if not plain."""
         self._pieces.append(data)
         self._size += len(data)
         try:
@@ -214,16 +217,16 @@ class Connection(BaseProtocol):
         if self._size > self._most_bytes:
             self._hand_over()
         elif self._request is not None:
-            self._take(*self._request)
+            self._answer_if_whole(*self._request)
 
-    def _take(self, head: RawRequestMessage, body: StreamReader) -> None:
+    def _answer_if_whole(self, head: RawRequestMessage, body: StreamReader) -> None:
         if not self._is_plain(head):
             self._hand_over()
         elif body.is_eof():
             raw = b"".join(self._pieces)
             content = raw[raw.find(_END_OF_HEAD) + len(_END_OF_HEAD) :]
             if len(content) != body.total_bytes:
-                self._hand_over()  # more came than this request
+                self._hand_over()  # bytes of a next request are there already
                 return
             self._pieces, self._size, self._request = [], 0, None
             request = PlainRequest(head.path, head.headers, content, self)
@@ -245,17 +248,17 @@ class Connection(BaseProtocol):
             await answer.write_eof()
             keep_alive = answer.keep_alive
         except ConnectionError:
-            log.debug("a client went away before it had its answer")
+            log.debug("a client closed the connection before it had its answer")
         except Exception:
             log.exception("a request failed")
         finally:
             self._answering = None
             if self._closing or not keep_alive:
                 self.close()
-        self._go_on()
+        self._read_early_bytes()
 
-    def _go_on(self) -> None:
-        """Read what came too early."""
+    def _read_early_bytes(self) -> None:
+        """Parse what came while a request was being answered, if nothing is in the way."""
         if self._early and not (self._answering or self._paused or self._closing):
             early, self._early = self._early, b""
             self._resume_transport_reading()
@@ -264,11 +267,11 @@ class Connection(BaseProtocol):
             self.close()
 
     def _hand_over(self) -> None:
-        """From here on aiohttp serves the connection."""
+        """Let aiohttp's protocol serve the connection, from the request that is being read on."""
         transport, self.transport = self.transport, None
         if transport is not None:
-            self._part()
-            self._write_batcher.let_go()
+            self._detach()
+            self._write_batcher.flush()
             successor = self._successor()
             transport.set_protocol(successor)
             successor.connection_made(transport)
@@ -277,8 +280,8 @@ class Connection(BaseProtocol):
             if self.half_closed and not successor.eof_received():
                 transport.close()
 
-    def _part(self) -> None:
-        """It is not ours any more."""
+    def _detach(self) -> None:
+        """Stop serving the connection: it is lost, or another protocol takes it over."""
         self._closing = True
         self._opened.discard(self)
         self._clients.remove(self)

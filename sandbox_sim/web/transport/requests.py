@@ -1,28 +1,31 @@
-"""What the dispatcher needs of a request, whichever protocol read it."""
+"""What the dispatcher needs of a request; aiohttp's requests and `PlainRequest` both have it."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from aiohttp import HttpVersion
+
+# A longer request line or header is answered with code 400.
+MAX_HEADER_BYTES: Final = 65_536
 
 
 class Writer(Protocol):
     """Where the answer to one request goes."""
 
     async def write_eof(self, chunk: bytes = b"") -> None:
-        """Write the last of it, or all."""
+        """Write the last bytes of an answer, or all of them."""
 
 
 class Content(Protocol):
     """The body of one request."""
 
     def is_eof(self) -> bool:
-        """Whether all of it has come."""
+        """Whether the whole body has come."""
 
 
 class IncomingRequest(Protocol):
-    """A request; aiohttp's are such."""
+    """A request of a client."""
 
     @property
     def method(self) -> str: ...
@@ -44,4 +47,4 @@ class IncomingRequest(Protocol):
     def content(self) -> Content: ...
 
     async def read(self) -> bytes:
-        """The body."""
+        """The whole body."""

@@ -1,104 +1,54 @@
-"""Serving the application: gateway requests go straight to the dispatcher.
+"""Serves the application over HTTP/1.1; requests of the interface bypass aiohttp's router.
 
-So the router is asked only for what is ours, and requests that never become one, because aiohttp
-cannot parse them, are answered in the interface's shape too.
+A connection is served by the first of these that can be used:
+
+1. `Connection`, the fast one, until a request comes that is not plain;
+2. `GatewayProtocol`, aiohttp's protocol as we extend it: after `Connection`, or from the start
+   where the setting `fast_path` is off or aiohttp lacks an internal that `Connection` needs;
+3. aiohttp's own protocol, where it lacks an internal that `GatewayProtocol` needs.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import aiohttp
 from aiohttp import web
 
-from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.web.api.dispatcher import Dispatcher
-from sandbox_sim.web.api.responses import Answer, render
-from sandbox_sim.web.app import CLIENTS, DISPATCHER, DRAIN, MAX_BODY_BYTES, OURS, is_goodbye
+from sandbox_sim.web.api.responses import Answer
+from sandbox_sim.web.app import CLIENTS, DISPATCHER, DRAIN, FAST_PATH, MAX_BODY_BYTES, OURS
+from sandbox_sim.web.transport import aiohttp_internals
+from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
 from sandbox_sim.web.transport.client_connections import ClientConnections
-from sandbox_sim.web.transport.disconnection import DisconnectProtocol
-from sandbox_sim.web.transport.fast_connection import MAX_HEADER_BYTES, Connection
+from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
+from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
 from sandbox_sim.web.transport.write_batching import WriteBatcher
 
-log = logging.getLogger("sandbox_sim.requests")
+if TYPE_CHECKING:
+    from sandbox_sim.web.transport.fast_connection import Connection
 
-# How long callbacks on the wire, and then requests in hand, may take when the server stops: less
-# than ten seconds together, in which the store is closed, too.
+log = logging.getLogger("sandbox_sim.serve")
+
+# Seconds that callbacks on the wire, and then open requests, may take when the server stops.
+# Together with closing the store they stay below ten seconds.
 GRACE_S = 4.5
-# Seconds after which, or twice as many, a connection is closed that nothing came over.
+# A fast connection over which nothing came is closed after this time, or at most twice this time.
 _UNUSED_S = 3600.0
 
 
-class _Protocol(DisconnectProtocol):
-    """aiohttp's own answer to what it cannot read would be plain text.
-
-    clients: the open connections, this one too.
-    """
-
-    __slots__ = ("_clients",)
-
-    def __init__(self, server: web.Server, clients: ClientConnections, **options: Any) -> None:
-        super().__init__(server, **options)
-        self._clients = clients
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._clients.add(self)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self._clients.remove(self)
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        self._clients.note_use(self)
-        super().data_received(data)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is being answered."""
-        return not self._request_in_progress
-
-    def abort(self) -> None:
-        """Close it at once."""
-        if self.transport is not None:
-            self.transport.abort()
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """Answer a request that did not reach a handler, and close the connection."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already")
-        if status < 500:
-            why = "the request is not HTTP that this server can read"
-            reply = Reply("400", "D5", why, f"Bad request: {why}", http_status=status)
-            log.info("%s: 400, by rule D5: %s", request.remote, why)
-        elif is_goodbye(exc, request):
-            reply = Reply("500", "errors", "the client went away")
-            log.debug("a client went away before it had its answer")
-        else:
-            reply = Reply("500", "errors", "a fault of the server")
-            log.error("a request failed", exc_info=exc)
-        return render(reply, request_id="unread", keep_alive=False)  # type: ignore[return-value]
-
-    def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log a fault; a body that was answered and still cannot be read to its end is none."""
-        if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
-            super().log_exception(*args, **kw)
-
-
 class _Server(web.Server):
-    """A factory of connections; it knows those that aiohttp has not taken over."""
+    """The factory of connections.
+
+    dispatcher: answers the requests of fast connections; None turns these off.
+    """
 
     def __init__(
         self,
         handler: Any,
-        dispatcher: Dispatcher,
+        dispatcher: Dispatcher | None,
         clients: ClientConnections,
         max_body_bytes: int,
         **options: Any,
@@ -106,40 +56,53 @@ class _Server(web.Server):
         super().__init__(handler, **options)
         self._clients = clients
         self._opened: set[Connection] = set()
-        self._connection = partial(
-            Connection,
-            dispatcher,
-            self._opened,
-            clients,
-            WriteBatcher(self._loop, self._opened),
-            self._loop,
-            self._successor,
-            max_body_bytes,
-        )
+        self._connection: Callable[[], asyncio.Protocol] = self._successor
+        if dispatcher is not None:
+            self._connection = self._fast_connection(dispatcher, max_body_bytes)
         self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
-    def __call__(self) -> Connection:  # type: ignore[override]
+    def __call__(self) -> asyncio.Protocol:  # type: ignore[override]
+        """The protocol of a new connection."""
         return self._connection()
 
     def pre_shutdown(self) -> None:
+        """Close what is idle."""
         self._sweeper.cancel()
         for connection in tuple(self._opened):
             connection.close()
         super().pre_shutdown()
 
     async def shutdown(self, timeout: float | None = None) -> None:
+        """Wait at most `timeout` seconds for open requests, then close all connections."""
         ours = [connection.shutdown(timeout) for connection in self._opened]
-        # It waits twice: for requests in hand, and then for those that could go on all the same.
+        # aiohttp waits twice: for the handler to end, and then for the task around it.
         half = None if timeout is None else timeout / 2
         await asyncio.gather(super().shutdown(half), *ours)
+
+    def _fast_connection(
+        self, dispatcher: Dispatcher, max_body_bytes: int
+    ) -> Callable[[], "Connection"]:
+        # Imported only here, because the import fails where aiohttp lacks what it uses.
+        from sandbox_sim.web.transport.fast_connection import Connection  # noqa: PLC0415
+
+        return partial(
+            Connection,
+            dispatcher,
+            self._opened,
+            self._clients,
+            WriteBatcher(self._loop, self._opened),
+            self._loop,
+            self._successor,
+            max_body_bytes,
+        )
 
     def _sweep(self) -> None:
         for connection in tuple(self._opened):
             connection.close_unused()
         self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
-    def _successor(self) -> _Protocol:
-        return _Protocol(self, self._clients, loop=self._loop, **self._kwargs)
+    def _successor(self) -> GatewayProtocol:
+        return GatewayProtocol(self, self._clients, loop=self._loop, **self._kwargs)
 
 
 class GatewayRunner(web.AppRunner):
@@ -155,28 +118,66 @@ class GatewayRunner(web.AppRunner):
             max_field_size=MAX_HEADER_BYTES,
         )
 
-    async def _make_server(self) -> web.Server:
-        plain = await super()._make_server()
-        ours, dispatcher, routed = self.app[OURS], self.app[DISPATCHER], plain.request_handler
+    async def setup(self) -> None:
+        """Start the application, and choose how connections are served.
+
+        Logs one line unless it is the fast connection. Raises `RuntimeError` where aiohttp lacks
+        what every way needs.
+        """
+        await super().setup()
+        plain = self.server
+        absent = missing(aiohttp_internals.REQUIRED, plain)
+        if plain is None or absent:
+            raise RuntimeError(f"{_lacks(absent)}; install the version that pyproject.toml names")
+        plain.request_handler = self._handler(plain.request_handler)
+        if absent := missing(aiohttp_internals.GATEWAY_PROTOCOL, plain):
+            how = "its own protocol serves every request, and answers what it cannot parse in text"
+            log.warning("%s: %s", _lacks(absent), how)
+        else:
+            self._server = self._gateway_server(plain)
+
+    def _handler(self, routed: Any) -> Any:
+        """What answers a request: our routes under `OURS`, the dispatcher all others."""
+        ours, dispatcher = self.app[OURS], self.app[DISPATCHER]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
             # aiohttp's protocol asks a response for no more than an `Answer` has.
             chosen = routed if request.path.startswith(ours) else dispatcher.handle
             return chosen(request)
 
+        return handle
+
+    def _gateway_server(self, plain: web.Server) -> _Server:
         return _Server(
-            handle,
-            dispatcher,
+            plain.request_handler,
+            self.app[DISPATCHER] if self._is_fast(plain) else None,
             self.app[CLIENTS],
             self.app[MAX_BODY_BYTES],
             request_factory=plain.request_factory,
             **self._kwargs,
         )
 
+    def _is_fast(self, plain: web.Server) -> bool:
+        """Whether the fast connection can be used and may be; logs why not."""
+        how = "aiohttp's protocol serves every request, more slowly"
+        if not self.app[FAST_PATH]:
+            log.info("the setting fast_path is off: %s", how)
+            return False
+        absent = missing(aiohttp_internals.FAST_CONNECTION, plain)
+        if not absent and not parser_works(asyncio.get_running_loop()):
+            absent = ["a parser that reads requests as expected"]
+        if absent:
+            log.warning("%s: %s", _lacks(absent), how)
+        return not absent
+
     async def cleanup(self) -> None:
-        """Let callbacks on the wire arrive, stop accepting, finish what is in hand.
+        """Let callbacks on the wire arrive, stop accepting, finish open requests.
 
         The callbacks come first: their receiver may be this very server.
         """
         await self.app[DRAIN](GRACE_S)
         await super().cleanup()
+
+
+def _lacks(absent: Sequence[str]) -> str:
+    return f"aiohttp {aiohttp.__version__} lacks {', '.join(absent)}"

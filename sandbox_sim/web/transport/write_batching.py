@@ -1,39 +1,40 @@
-"""Batch the writes of one loop iteration: waking a sleeping client costs more than the send.
+"""Batches the writes of one iteration of the event loop.
 
-Answers that are sent right after one another find the client awake. With only one or two clients
-there is nothing to gain, so their answers are sent at once.
+To wake a client that sleeps in its read costs more than to send. Answers that are sent right after
+one another find the client awake. One or two clients gain nothing, so their answers are sent at
+once.
 """
 
 import asyncio
 from collections.abc import Sized
 from typing import Final
 
-# Measured: with so many connections, the sends that are saved are worth the turn of the loop.
+# Measured: from this number of connections on, batching gains more than the delay costs.
 MANY: Final = 3
 
 
 class WriteBatcher:
-    """Sends when a turn of the loop is over what was written in it.
+    """Sends at the end of an iteration of the loop what was written in it, in order.
 
-    connections: those that are open; fewer than `MANY` are not held up.
+    connections: those that are open; with fewer than `MANY` it sends at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: Sized) -> None:
         self._loop = loop
         self._connections = connections
-        self._held: list[tuple[asyncio.Transport, bytes]] = []
+        self._pending: list[tuple[asyncio.Transport, bytes]] = []
 
     def write(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Have it sent when the turn is over, or at once where there are few connections."""
-        if not self._held:
+        """Send data at the end of this iteration, or at once with few connections."""
+        if not self._pending:
             if len(self._connections) < MANY:
                 transport.write(data)
                 return
-            self._loop.call_soon(self.let_go)
-        self._held.append((transport, data))
+            self._loop.call_soon(self.flush)
+        self._pending.append((transport, data))
 
-    def let_go(self) -> None:
-        """Send it now."""
-        held, self._held = self._held, []
-        for transport, data in held:
+    def flush(self) -> None:
+        """Send now what is pending."""
+        pending, self._pending = self._pending, []
+        for transport, data in pending:
             transport.write(data)

@@ -102,7 +102,7 @@ async def open_postgres(
     from sandbox_sim.adapters.stores.postgres import postgres_notifications  # noqa: PLC0415
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
-    monkeypatch.setattr(postgres_notifications, "_PAUSE_S", 0.05)
+    monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
 
     async with AsyncExitStack() as stack:
 
@@ -129,7 +129,7 @@ async def other(open_postgres: OpenPostgres) -> "PostgresStore":
 
 async def first_beat(store: "PostgresStore") -> None:
     """Return when it is over, so that nothing of it is taken for what the test does."""
-    await eventually(lambda: store._tidying is not None and store._tidying.done())
+    await eventually(lambda: store._cleanup is not None and store._cleanup.done())
 
 
 async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job]:

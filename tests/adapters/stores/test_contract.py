@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Answer, Delivery, Schedule
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState, ReceiverResponse, Schedule
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.ledger import Account, Balance, LedgerQuery
@@ -88,7 +88,7 @@ async def everything(unit: Unit) -> list[Any]:
     return [
         await unit.transaction(SERVICE, "T1"),
         await unit.transaction_by_network_id(SERVICE, "10000000001"),
-        await unit.checkout("P1"),
+        await unit.card_page("P1"),
         await unit.callback(SERVICE, "C1"),
         await unit.balance(SERVICE, Account.SMS),
         list(await unit.messages(SERVICE, "M1")),
@@ -109,7 +109,7 @@ WRITTEN = [
 NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("transaction", lambda unit: unit.transaction(SERVICE, "T1"), None),
     ("by network id", lambda unit: unit.transaction_by_network_id(SERVICE, "1" * 11), None),
-    ("checkout", lambda unit: unit.checkout("P1"), None),
+    ("checkout", lambda unit: unit.card_page("P1"), None),
     ("callback", lambda unit: unit.callback(SERVICE, "C1"), None),
     ("callbacks", lambda unit: unit.list_callbacks(every(SERVICE)), []),
     ("next_due", lambda unit: unit.next_due(), None),
@@ -240,7 +240,7 @@ class TestCheckouts:
         await store.run(lambda unit: unit.add_card_page(checkout()))
         clock.move_to(after(minutes=minutes))
 
-        assert (await store.run(lambda unit: unit.checkout("P1")) is not None) is found
+        assert (await store.run(lambda unit: unit.card_page("P1")) is not None) is found
 
 
 @pytest.mark.decision("D30")
@@ -257,13 +257,13 @@ class TestCallbacks:
     async def test_an_attempt_is_kept_whole_and_changes_nothing_about_the_order(
         self, store: Store
     ) -> None:
-        answer = Answer(503, "später \u2028 \x00", 12)
-        tried = callback("C1").tried(answer, after(seconds=1), Schedule())
-        delivered = tried.tried(Answer(200, "ok", 3), after(minutes=5), Schedule())
+        answer = ReceiverResponse(503, "später \u2028 \x00", 12)
+        tried = callback("C1").with_attempt(answer, after(seconds=1), Schedule())
+        delivered = tried.with_attempt(ReceiverResponse(200, "ok", 3), after(minutes=5), Schedule())
         for each in (callback("C1"), callback("C2"), tried, delivered):
             await store.run(methodcaller("save_callback", each))
 
-        assert delivered.state is Delivery.DELIVERED
+        assert delivered.state is DeliveryState.DELIVERED
         assert list(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == [
             callback("C2"),
             delivered,

@@ -6,20 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Answer, Callback, Delivery, Schedule
+from sandbox_sim.domain.callbacks.callbacks import (
+    Callback,
+    DeliveryState,
+    ReceiverResponse,
+    Schedule,
+)
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import NOW, SERVICE, after, callback, job
 from tests.sqlite_files import opened, outside
 
-REFUSED = Answer(500, "sorry", 3)
+REFUSED = ReceiverResponse(500, "sorry", 3)
 
 
-def tried(callback_id: str, *answers: Answer) -> Callback:
+def tried(callback_id: str, *answers: ReceiverResponse) -> Callback:
     """A callback after an attempt with each of these answers."""
     made = callback(callback_id)
     for answer in answers:
-        made = made.tried(answer, NOW, Schedule())
+        made = made.with_attempt(answer, NOW, Schedule())
     return made
 
 
@@ -27,15 +32,15 @@ def tried(callback_id: str, *answers: Answer) -> Callback:
 @pytest.mark.parametrize(
     ("answers", "state"),
     [
-        ([], Delivery.PENDING),
-        ([REFUSED], Delivery.RETRYING),
-        ([REFUSED, REFUSED], Delivery.RETRYING),
-        ([REFUSED, REFUSED, REFUSED], Delivery.FAILED),
-        ([REFUSED, Answer(200, "", 3)], Delivery.DELIVERED),
+        ([], DeliveryState.PENDING),
+        ([REFUSED], DeliveryState.RETRYING),
+        ([REFUSED, REFUSED], DeliveryState.RETRYING),
+        ([REFUSED, REFUSED, REFUSED], DeliveryState.FAILED),
+        ([REFUSED, ReceiverResponse(200, "", 3)], DeliveryState.DELIVERED),
     ],
 )
 async def test_a_callback_comes_back_in_its_state(
-    store: Store, answers: list[Answer], state: Delivery
+    store: Store, answers: list[ReceiverResponse], state: DeliveryState
 ) -> None:
     saved = tried("C1", *answers)
     await store.run(methodcaller("save_callback", saved))
@@ -58,7 +63,7 @@ async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path:
     async with opened(path) as store:
         found = await store.run(lambda unit: unit.callback(SERVICE, "C1"))
     assert found is not None
-    assert found.state is Delivery.RETRYING
+    assert found.state is DeliveryState.RETRYING
 
 
 class TestBringForward:
@@ -99,7 +104,7 @@ class TestBringForward:
         await store.run(methodcaller("finish", claimed))
 
     async def test_a_job_of_another_kind_is_left_alone(self, store: Store) -> None:
-        planned = job("C1", after(minutes=5), kind=JobKind.LET_GO)
+        planned = job("C1", after(minutes=5), kind=JobKind.RELEASE)
         await store.run(methodcaller("add_job", planned))
 
         assert list(await store.run(methodcaller("bring_forward", ["C1"], NOW))) == []

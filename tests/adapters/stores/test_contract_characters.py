@@ -49,7 +49,7 @@ async def written_and_read(unit: Unit, text: str) -> list[bool]:
         await unit.transaction(SERVICE, text) == paid,
         await unit.callback(SERVICE, text) == made,
         list(await unit.messages(SERVICE, text)) == [sent],
-        await unit.checkout(text) == page,
+        await unit.card_page(text) == page,
         (await unit.postings(SERVICE))[-1].subject == text,
         list(await unit.inbox_messages(text, Listing()))
         == [delivery(text, headers=((text, text),))],
@@ -67,7 +67,7 @@ Read = Callable[[Unit, str], Awaitable[object]]
 READS: dict[str, Read] = {
     "transaction": lambda unit, text: unit.transaction(SERVICE, text),
     "by network id": lambda unit, text: unit.transaction_by_network_id(SERVICE, text),
-    "checkout": lambda unit, text: unit.checkout(text),
+    "checkout": lambda unit, text: unit.card_page(text),
     "callback": lambda unit, text: unit.callback(SERVICE, text),
     "messages": lambda unit, text: unit.messages(SERVICE, text),
     "inbox": lambda unit, text: unit.inbox_messages(text, Listing()),
@@ -97,7 +97,7 @@ async def test_what_is_no_text_is_kept_or_refused_and_nothing_else_is_harmed(
     async def work(unit: Unit) -> bool:
         await unit.post(posting("7"))
         await unit.add_card_page(checkout(text))
-        return await unit.checkout(text) == checkout(text)
+        return await unit.card_page(text) == checkout(text)
 
     try:
         kept = await store.run(work)

@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import example, given, settings, strategies as st
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.control.snapshots import moved_on
+from sandbox_sim.domain.control.snapshots import with_times_shifted
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.ledger import Account, Audit, LedgerQuery, Posting
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -134,10 +134,10 @@ async def notify(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
 
 
 async def deliver(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
-    waiting = [n for n, c in enumerate(model.callbacks) if c.state is Delivery.PENDING]
+    waiting = [n for n, c in enumerate(model.callbacks) if c.state is DeliveryState.PENDING]
     if waiting:
         place = waiting[step.number % len(waiting)]
-        model.callbacks[place] = model.callbacks[place]._replace(state=Delivery.DELIVERED)
+        model.callbacks[place] = model.callbacks[place]._replace(state=DeliveryState.DELIVERED)
         await unit.save_callback(model.callbacks[place])
 
 
@@ -213,7 +213,9 @@ async def put_back(unit: Unit, model: Model, _step: Step, now: datetime) -> None
         kept, at = model.kept
         model.claimed.clear()
         for name in RECORDS:
-            setattr(model, name, [moved_on(each, now - at) for each in getattr(kept, name)])
+            setattr(
+                model, name, [with_times_shifted(each, now - at) for each in getattr(kept, name)]
+            )
 
 
 RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Delivery, Profile
-from sandbox_sim.domain.control.overrides import Behaviour, Override
+from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Profile
+from sandbox_sim.domain.control.overrides import CallbackBehaviour, Override
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import SERVICE, callback, transaction
@@ -15,7 +15,7 @@ EVERYTHING = Override(
     Status.CANCELLED,
     "202",
     500,
-    Behaviour(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT),
+    CallbackBehaviour(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT),
 )
 
 
@@ -29,7 +29,7 @@ async def test_a_transaction_keeps_its_override(store: Store, override: Override
 
 
 async def test_a_callback_keeps_its_note(store: Store) -> None:
-    kept = callback(state=Delivery.DROPPED, note="override O1 dropped it")
+    kept = callback(state=DeliveryState.DROPPED, note="override O1 dropped it")
 
     await store.run(lambda unit: unit.save_callback(kept))
 
@@ -55,27 +55,31 @@ class TestHeldBack:
         return [each.id for each in await store.run(work) if each is not None and each.held]
 
     async def test_those_before_one_of_the_service_are_let_go(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "C3")) == ["C1", "C2"]
+        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "C3")) == ["C1", "C2"]
 
         assert await self.held(store) == ["C4", "C5", "other"]
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "C3")) == []
+        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "C3")) == []
 
     async def test_and_it_too_if_it_is_held(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "C4")) == ["C1", "C2", "C4"]
+        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "C4")) == [
+            "C1",
+            "C2",
+            "C4",
+        ]
 
     async def test_none_is_let_go_by_one_that_is_not_there(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.let_go(SERVICE, "gone")) == []
+        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "gone")) == []
 
     async def test_it_is_told_which_services_have_any(self, store: Store) -> None:
-        assert sorted(await store.run(lambda unit: unit.services_held())) == [55, 56]
+        assert sorted(await store.run(lambda unit: unit.services_with_held_callbacks())) == [55, 56]
 
-        await store.run(lambda unit: unit.let_go(SERVICE, "C5"))
+        await store.run(lambda unit: unit.release_callbacks(SERVICE, "C5"))
 
-        assert list(await store.run(lambda unit: unit.services_held())) == [56]
+        assert list(await store.run(lambda unit: unit.services_with_held_callbacks())) == [56]
 
     async def test_what_a_failing_unit_let_go_is_held_again(self, store: Store) -> None:
         async def work(unit: Unit) -> None:
-            await unit.let_go(SERVICE, "C5")
+            await unit.release_callbacks(SERVICE, "C5")
             raise ValueError
 
         with pytest.raises(ValueError):  # noqa: PT011 -- ours

@@ -39,7 +39,7 @@ async def fill(unit: Unit) -> None:
         await unit.post(posting(**own))
         await unit.add_messages([message(f"M{n}", **own)])
         await unit.add_entries([entry(f"R{n}", **own)])
-        await unit.save_rule(rule(f"O{n}", match=Match(**own)))
+        await unit.save_user_rule(rule(f"O{n}", match=Match(**own)))
     await unit.add_inbox_message("orders", delivery())
 
 
@@ -57,7 +57,7 @@ async def left(unit: Unit) -> dict[int, list[bool]]:
             bool(await unit.postings(service_id)),
             bool(messages) and total > 0,
             bool(await unit.list_entries(Listing(service_id))),
-            await unit.rule(f"O{n}") is not None,
+            await unit.user_rule(f"O{n}") is not None,
         ]
     return found
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.jobs import Job
@@ -29,7 +29,7 @@ from tests.records import (
     transaction,
 )
 
-TAKEN = callback("C1", state=Delivery.DELIVERED)
+TAKEN = callback("C1", state=DeliveryState.DELIVERED)
 Write = Callable[[Unit], Awaitable[object]]
 
 
@@ -60,7 +60,7 @@ async def state(unit: Unit) -> dict[str, Any]:
         "by network id": [
             await unit.transaction_by_network_id(SERVICE, f"1000000000{n}") for n in range(4)
         ],
-        "checkouts": [await unit.checkout("P1"), await unit.checkout("P2")],
+        "checkouts": [await unit.card_page("P1"), await unit.card_page("P2")],
         "callbacks": list(await unit.list_callbacks(every(SERVICE))),
         "callback": [await unit.callback(SERVICE, f"C{n}") for n in range(4)],
         "next due": await unit.next_due(),
@@ -107,7 +107,7 @@ async def decide_and_charge(unit: Unit) -> None:
     await unit.post(posting("-1"))
     await unit.post(posting("-2"))
     await unit.save_callback(callback("C3"))
-    await unit.save_callback(callback("C3", state=Delivery.FAILED))
+    await unit.save_callback(callback("C3", state=DeliveryState.FAILED))
     await claim_and_finish(unit)
 
 

@@ -22,24 +22,24 @@ EVERYTHING = Match(
 
 
 async def rules(store: Store) -> list[UserRule]:
-    return list(await store.run(lambda unit: unit.rules()))
+    return list(await store.run(lambda unit: unit.user_rules()))
 
 
 @pytest.mark.parametrize("match", [Match(), EVERYTHING, Match(amount_to=Decimal("1.5"))])
 async def test_a_rule_is_read_as_it_was_saved(store: Store, match: Match) -> None:
     saved = rule(match=match, kind=UserRuleKind.FAULT, times=None, seen=7, used=3)
 
-    await store.run(lambda unit: unit.save_rule(saved))
+    await store.run(lambda unit: unit.save_user_rule(saved))
 
     assert await rules(store) == [saved]
-    assert await store.run(lambda unit: unit.rule(saved.id)) == saved
+    assert await store.run(lambda unit: unit.user_rule(saved.id)) == saved
 
 
 async def test_the_newest_comes_first_and_keeps_its_place_when_it_changes(store: Store) -> None:
     async def work(unit: Unit) -> None:
         for each in "O1", "O2", "O3":
-            await unit.save_rule(rule(each))
-        await unit.save_rule(rule("O1").met(applied=True))
+            await unit.save_user_rule(rule(each))
+        await unit.save_user_rule(rule("O1").counted(applied=True))
 
     await store.run(work)
 
@@ -53,23 +53,23 @@ async def test_the_newest_comes_first_and_keeps_its_place_when_it_changes(store:
 async def test_one_that_was_taken_out_is_gone_and_taking_it_out_again_changes_nothing(
     store: Store,
 ) -> None:
-    await store.run(lambda unit: unit.save_rule(rule("O1")))
-    await store.run(lambda unit: unit.save_rule(rule("O2")))
+    await store.run(lambda unit: unit.save_user_rule(rule("O1")))
+    await store.run(lambda unit: unit.save_user_rule(rule("O2")))
 
     for _ in range(2):
-        await store.run(lambda unit: unit.delete_rule(rule("O1")))
+        await store.run(lambda unit: unit.delete_user_rule(rule("O1")))
 
     assert [each.id for each in await rules(store)] == ["O2"]
-    assert await store.run(lambda unit: unit.rule("O1")) is None
+    assert await store.run(lambda unit: unit.user_rule("O1")) is None
 
 
 async def test_what_a_failing_unit_did_to_rules_is_taken_back(store: Store) -> None:
-    await store.run(lambda unit: unit.save_rule(rule("O1")))
+    await store.run(lambda unit: unit.save_user_rule(rule("O1")))
 
     async def work(unit: Unit) -> None:
-        await unit.save_rule(rule("O1").met(applied=True))
-        await unit.save_rule(rule("O2"))
-        await unit.delete_rule(rule("O1"))
+        await unit.save_user_rule(rule("O1").counted(applied=True))
+        await unit.save_user_rule(rule("O2"))
+        await unit.delete_user_rule(rule("O1"))
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011 -- ours
@@ -79,7 +79,7 @@ async def test_what_a_failing_unit_did_to_rules_is_taken_back(store: Store) -> N
 
 
 async def test_a_reset_of_one_service_leaves_the_rules_for_all(store: Store) -> None:
-    await store.run(lambda unit: unit.save_rule(rule("O1", match=Match())))
+    await store.run(lambda unit: unit.save_user_rule(rule("O1", match=Match())))
 
     await store.run(lambda unit: unit.reset(55))
     assert [each.id for each in await rules(store)] == ["O1"]
@@ -99,13 +99,13 @@ async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_re
     store.watch_topic(Topic.RULES, notice)
 
     async def work(unit: Unit) -> None:
-        await unit.save_rule(rule())
+        await unit.save_user_rule(rule())
         await unit.announce(Topic.RULES)
 
     await store.run(work)
     assert heard == [[rule()]]
 
-    await store.run(lambda unit: unit.delete_rule(rule("O1")))
+    await store.run(lambda unit: unit.delete_user_rule(rule("O1")))
     assert heard == [[rule()]]
 
 

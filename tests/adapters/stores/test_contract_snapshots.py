@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Delivery
+from sandbox_sim.domain.callbacks.callbacks import Attempt, DeliveryState
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.control.snapshots import Snapshot, moved_on
+from sandbox_sim.domain.control.snapshots import Snapshot, with_times_shifted
 from sandbox_sim.domain.control.user_rules import Match
 from sandbox_sim.domain.ledger import Account, LedgerQuery
 from sandbox_sim.domain.payments.transactions import Status
@@ -48,14 +48,14 @@ async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
             transaction(network_id, transaction_id=f"T{n}", **own, **decided)
         )
         await unit.add_card_page(checkout(f"P{name}", network_transaction_id=network_id, **own))
-        done = {"state": Delivery.FAILED} if n == 1 else {}
+        done = {"state": DeliveryState.FAILED} if n == 1 else {}
         await unit.save_callback(callback(f"C{name}", attempts=(TRIED,), **own, **done))
         await unit.add_job(job(f"C{name}", after(minutes=n), **own))
         await unit.post(posting(**own))
         settled = {"status": SmsStatus.SENT, "sent_at": NOW} if n == 1 else {}
         await unit.add_messages([message(f"M{name}", batch_id=f"B{name}", **own, **settled)])
         await unit.add_entries([entry(f"R{name}", **own)])
-        await unit.save_rule(rule(f"O{name}", match=Match(**own)))
+        await unit.save_user_rule(rule(f"O{name}", match=Match(**own)))
 
 
 async def of(unit: Unit, service_id: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ async def of(unit: Unit, service_id: int) -> dict[str, Any]:
     return {
         "named": [await unit.transaction(service_id, f"T{n}") for n in (1, 2)],
         "transactions": list(await unit.list_transactions(everything)),
-        "pages": [await unit.checkout(f"P{name}") for name in names],
+        "pages": [await unit.card_page(f"P{name}") for name in names],
         "callbacks": list(await unit.list_callbacks(everything)),
         "balance": await unit.balance(service_id, Account.SMS),
         "postings": list(await unit.postings(service_id)),
@@ -75,7 +75,7 @@ async def of(unit: Unit, service_id: int) -> dict[str, Any]:
         "messages": list(await unit.list_messages(everything)),
         "batches": [list(await unit.messages(service_id, f"B{name}")) for name in names],
         "requests": list(await unit.list_entries(everything)),
-        "rules": [r for r in await unit.rules() if r.match.service_id == service_id],
+        "rules": [r for r in await unit.user_rules() if r.match.service_id == service_id],
     }
 
 
@@ -89,7 +89,7 @@ async def of_all(unit: Unit) -> dict[str, Any]:
         "ledger": list(await unit.ledger_page(LedgerQuery())),
         "requests": list(await unit.list_entries(Listing())),
         "inbox": list(await unit.inbox_messages("orders", Listing())),
-        "rules": list(await unit.rules()),
+        "rules": list(await unit.user_rules()),
     }
 
 
@@ -99,7 +99,7 @@ def later(state: dict[str, Any], **by: float) -> dict[str, Any]:
     def moved(kept: Any) -> Any:
         if isinstance(kept, list):
             return [moved(each) for each in kept]
-        return moved_on(kept, after(**by) - NOW)
+        return with_times_shifted(kept, after(**by) - NOW)
 
     return {name: moved(kept) for name, kept in state.items()}
 
@@ -167,13 +167,13 @@ async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
 async def test_its_rules_stand_where_they_stood_among_those_of_all(store: Store) -> None:
     """The newest that is for a request applies."""
     for_all = rule("for all", match=Match())
-    await store.run(lambda unit: unit.save_rule(for_all))
+    await store.run(lambda unit: unit.save_user_rule(for_all))
     await save(store, service_id=SERVICE)
-    await store.run(lambda unit: unit.save_rule(rule("newer for all", match=Match())))
+    await store.run(lambda unit: unit.save_user_rule(rule("newer for all", match=Match())))
 
     await restore(store)
 
-    names = [each.id for each in await store.run(lambda unit: unit.rules())]
+    names = [each.id for each in await store.run(lambda unit: unit.user_rules())]
     assert names[:2] == ["newer for all", "for all"]
     assert names[2:] == ["O56-1-2", "O56-1-1", "O55-1-2", "O55-1-1"]
 

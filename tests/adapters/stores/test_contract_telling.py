@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.control.events import Wanted
+from sandbox_sim.domain.control.events import EventFilter
 from sandbox_sim.domain.control.user_rules import Match, UserRuleKind
 from sandbox_sim.gateway.control.event_feed import Feed, Reader
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore, events_of_units
@@ -27,7 +27,7 @@ def telling(store: Store, feed: Feed, clock: VirtualClock) -> EventPublishingSto
 
 @pytest.fixture
 def reader(feed: Feed) -> Iterator[Reader]:
-    with feed.listening(Wanted(), None, lambda: None) as reader:
+    with feed.listening(EventFilter(), None, lambda: None) as reader:
         yield reader
 
 
@@ -50,8 +50,8 @@ async def test_what_is_written_is_told(
         await unit.add_inbox_message("orders", delivery())
         await unit.save_clock(clock.state.moved(timedelta(minutes=5)))
         await unit.save_clock(clock.state)
-        await unit.save_rule(rule())
-        await unit.delete_rule(rule(kind=UserRuleKind.FAULT, match=Match()))
+        await unit.save_user_rule(rule())
+        await unit.delete_user_rule(rule(kind=UserRuleKind.FAULT, match=Match()))
         await unit.reset(56)
         assert await unit.transaction(55, "T1") == transaction(party="0244000002")
 
@@ -111,7 +111,7 @@ async def test_before_anybody_listens_the_unit_is_the_store_s_own(
     own = await store.run(kind)
     assert await telling.run(kind) is own
 
-    with feed.listening(Wanted(), None, lambda: None):
+    with feed.listening(EventFilter(), None, lambda: None):
         assert await telling.run(kind) is not own
 
 

@@ -10,7 +10,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.memory import memory_store
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Unit
@@ -43,7 +43,9 @@ def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     return MemoryStore(clock)
 
 
-async def save(store: MemoryStore, callback_id: str, state: Delivery, service: int = 55) -> None:
+async def save(
+    store: MemoryStore, callback_id: str, state: DeliveryState, service: int = 55
+) -> None:
     made = callback(callback_id, state=state, service_id=service)
     await store.run(methodcaller("save_callback", made))
 
@@ -57,56 +59,56 @@ async def kept(store: MemoryStore, service_id: int = SERVICE) -> list[str]:
 class TestFinishedCallbacks:
     async def test_the_oldest_are_let_go(self, store: MemoryStore) -> None:
         for number in range(5):
-            await save(store, f"C{number}", Delivery.DELIVERED)
+            await save(store, f"C{number}", DeliveryState.DELIVERED)
 
         assert await kept(store) == ["C4", "C3", "C2"]
 
     async def test_those_that_finished_first_go_first(self, store: MemoryStore) -> None:
         for number in range(4):
-            await save(store, f"C{number}", Delivery.PENDING)
+            await save(store, f"C{number}", DeliveryState.PENDING)
         for number in (3, 0, 1, 2):
-            await save(store, f"C{number}", Delivery.FAILED)
+            await save(store, f"C{number}", DeliveryState.FAILED)
 
         assert await kept(store) == ["C2", "C1", "C0"]
 
     async def test_pending_ones_stay_however_many_and_however_old(self, store: MemoryStore) -> None:
         waiting = [f"P{number}" for number in range(2 * LIMIT)]
         for number, name in enumerate(waiting):
-            await save(store, name, Delivery.RETRYING if number % 2 else Delivery.PENDING)
+            await save(store, name, DeliveryState.RETRYING if number % 2 else DeliveryState.PENDING)
         for number in range(2 * LIMIT):
-            await save(store, f"C{number}", Delivery.FAILED)
+            await save(store, f"C{number}", DeliveryState.FAILED)
 
         assert await kept(store) == ["C5", "C4", "C3", *reversed(waiting)]
 
     async def test_each_service_has_its_own_bound(self, store: MemoryStore) -> None:
         for number in range(LIMIT):
-            await save(store, f"C{number}", Delivery.DELIVERED)
-        await save(store, "other", Delivery.DELIVERED, service=56)
+            await save(store, f"C{number}", DeliveryState.DELIVERED)
+        await save(store, "other", DeliveryState.DELIVERED, service=56)
 
         assert len(await kept(store)) == LIMIT
         assert await kept(store, 56) == ["other"]
 
     async def test_one_saved_again_counts_once(self, store: MemoryStore) -> None:
         for _ in range(2 * LIMIT):
-            await save(store, "again", Delivery.DELIVERED)
-        await save(store, "C1", Delivery.DELIVERED)
+            await save(store, "again", DeliveryState.DELIVERED)
+        await save(store, "C1", DeliveryState.DELIVERED)
 
         assert await kept(store) == ["C1", "again"]
 
     async def test_a_broken_unit_lets_none_go(self, store: MemoryStore) -> None:
         for number in range(LIMIT):
-            await save(store, f"C{number}", Delivery.DELIVERED)
+            await save(store, f"C{number}", DeliveryState.DELIVERED)
 
         async def work(unit: Unit) -> None:
-            await unit.save_callback(callback("C8", state=Delivery.DELIVERED))
-            await unit.save_callback(callback("C9", state=Delivery.DELIVERED))
+            await unit.save_callback(callback("C8", state=DeliveryState.DELIVERED))
+            await unit.save_callback(callback("C9", state=DeliveryState.DELIVERED))
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
             await store.run(work)
 
         assert await kept(store) == ["C2", "C1", "C0"]
-        await save(store, "C3", Delivery.DELIVERED)
+        await save(store, "C3", DeliveryState.DELIVERED)
         assert await kept(store) == ["C3", "C2", "C1"]
 
 
@@ -200,7 +202,7 @@ async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualCl
     clock.move_to(after(minutes=15))
     await store.run(methodcaller("add_card_page", checkout("new", expires_at=after(minutes=30))))
 
-    assert list(store._unit._checkouts) == ["new"]
+    assert list(store._unit._card_pages) == ["new"]
 
 
 async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStore) -> None:

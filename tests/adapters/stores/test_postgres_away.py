@@ -39,12 +39,12 @@ async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool
     """No unit can begin meanwhile; yields whether one waits to."""
     import asyncpg  # noqa: PLC0415 -- it may be missing
 
-    from sandbox_sim.adapters.stores.postgres.postgres_unit import _ALONE  # noqa: PLC0415
+    from sandbox_sim.adapters.stores.postgres.postgres_unit import _LOCK_EXCLUSIVE  # noqa: PLC0415
 
     connection = await asyncpg.connect(url)
     try:
         async with connection.transaction():
-            await connection.execute(_ALONE)
+            await connection.execute(_LOCK_EXCLUSIVE)
             statement = (
                 "SELECT EXISTS (SELECT FROM pg_stat_activity "
                 "WHERE datname = current_database() AND wait_event_type = 'Lock')"
@@ -97,12 +97,12 @@ async def test_when_it_is_back_the_others_are_heard_again(
     far.watch_jobs(noticed.append)
 
     async def notice() -> None:
-        noticed.extend(await far.run(lambda unit: unit.rules()))
+        noticed.extend(await far.run(lambda unit: unit.user_rules()))
 
     far.watch_topic(Topic.RULES, notice)
     await way.cut()
     await near.run(lambda unit: unit.add_job(job(due_at=after(minutes=1))))
-    await near.run(lambda unit: unit.save_rule(rule()))
+    await near.run(lambda unit: unit.save_user_rule(rule()))
 
     await way.open()
 
@@ -113,7 +113,7 @@ async def test_when_it_is_back_the_others_are_heard_again(
 
 
 async def test_sessions_that_postgres_ends_are_replaced(far: "PostgresStore", url: str) -> None:
-    line = far._line._connection
+    line = far._channel._connection
     await postgres.execute(
         url,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -121,7 +121,7 @@ async def test_sessions_that_postgres_ends_are_replaced(far: "PostgresStore", ur
     )
 
     await eventually(lambda: works(far))
-    await eventually(lambda: far._line._connection not in (None, line))
+    await eventually(lambda: far._channel._connection not in (None, line))
 
 
 async def test_a_unit_whose_session_ends_on_the_way_is_rolled_back(
@@ -152,7 +152,7 @@ class TestItDoesNotAnswer:
             postgres_store as store,
         )
 
-        monkeypatch.setattr(store, "PATIENCE_S", A_MOMENT)
+        monkeypatch.setattr(store, "CONNECT_TIMEOUT_S", A_MOMENT)
         monkeypatch.setitem(connection._OPTIONS, "command_timeout", A_MOMENT)
         monkeypatch.setitem(connection._OPTIONS, "timeout", 5)
 
@@ -260,7 +260,7 @@ class TestTheCommitGetsLost:
 async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPostgres) -> None:
     with postgres.started() as server:
         store = await open_postgres(url=server.get_uri())
-        line = store._line._connection
+        line = store._channel._connection
         await store.run(lambda unit: unit.add_transaction(transaction()))
 
         await asyncio.to_thread(server.stop)
@@ -270,7 +270,7 @@ async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPos
         await asyncio.to_thread(postgres.patiently, server.ensure_postgres_running)
         await eventually(lambda: works(store))
         assert await saved(store)
-        await eventually(lambda: store._line._connection not in (None, line))
+        await eventually(lambda: store._channel._connection not in (None, line))
         await store.close()
 
 
@@ -304,7 +304,7 @@ async def test_closing_does_not_hang_while_it_is_away(
     )
 
     monkeypatch.setattr(store, "_CLOSING_S", A_MOMENT)
-    monkeypatch.setattr(postgres_notifications, "_LAST_WORDS_S", A_MOMENT)
+    monkeypatch.setattr(postgres_notifications, "_CLOSING_S", A_MOMENT)
     await far.run(lambda unit: unit.add_job(job()))
     await claim(far)
     way.freeze()

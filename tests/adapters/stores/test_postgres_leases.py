@@ -23,7 +23,7 @@ SHORT = timedelta(milliseconds=300)
 
 async def stand_still(store: "PostgresStore") -> None:
     """No more signs of life, though units of work still can be done."""
-    task = store._line._task
+    task = store._channel._task
     assert task is not None
     task.cancel()
     await asyncio.wait({task})
@@ -32,7 +32,7 @@ async def stand_still(store: "PostgresStore") -> None:
 async def die(store: "PostgresStore") -> None:
     """As a killed process does: nothing is given back, every connection is gone."""
     await stand_still(store)
-    pool, connection = store._pool, store._line._connection
+    pool, connection = store._pool, store._channel._connection
     assert pool is not None
     assert connection is not None
     pool.terminate()

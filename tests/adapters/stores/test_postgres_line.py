@@ -31,7 +31,7 @@ def noticed_by(store: Store) -> list[datetime]:
 
 async def break_line(store: "PostgresStore", url: str) -> None:
     """Postgres ends the session that listens."""
-    connection = store._line._connection
+    connection = store._channel._connection
     assert connection is not None
     await postgres.execute(url, f"SELECT pg_terminate_backend({connection.get_server_pid()})")
 
@@ -89,13 +89,13 @@ class TestJobs:
         self, one: "PostgresStore", other: "PostgresStore", url: str
     ) -> None:
         noticed = noticed_by(other)
-        broken = other._line._connection
+        broken = other._channel._connection
         await break_line(other, url)
         await add(one, after(minutes=1))
 
         await eventually(lambda: after(minutes=1) in noticed)
 
-        assert other._line._connection is not broken
+        assert other._channel._connection is not broken
         here = noticed_by(one)
         await add(other, after(seconds=1))
         await eventually(lambda: after(seconds=1) in here)
@@ -105,7 +105,7 @@ def announce(store: Store) -> Awaitable[None]:
     """Change a rule, and say so."""
 
     async def work(unit: Unit) -> None:
-        await unit.save_rule(rule(f"O{len(await unit.rules())}"))
+        await unit.save_user_rule(rule(f"O{len(await unit.user_rules())}"))
         await unit.announce(Topic.RULES)
 
     return store.run(work)
@@ -116,7 +116,7 @@ def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
     heard: list[int] = []
 
     async def notice() -> None:
-        heard.append(len(await store.run(lambda unit: unit.rules())))
+        heard.append(len(await store.run(lambda unit: unit.user_rules())))
 
     store.watch_topic(topic, notice)
     return heard
@@ -170,7 +170,7 @@ class TestNews:
 
         async def add(store: Store, name: str) -> None:
             async def work(unit: Unit) -> None:
-                await unit.save_rule(rule(name))
+                await unit.save_user_rule(rule(name))
                 await unit.announce(Topic.RULES)
 
             await store.run(work)
@@ -178,7 +178,7 @@ class TestNews:
 
         def watch(store: Store) -> None:
             async def notice() -> None:
-                rules = await store.run(lambda unit: unit.rules())
+                rules = await store.run(lambda unit: unit.user_rules())
                 loaded[store] = {each.id for each in rules}
 
             store.watch_topic(Topic.RULES, notice)
@@ -198,10 +198,10 @@ class TestNews:
     ) -> None:
         from sandbox_sim.adapters.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
 
-        monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
+        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
         one, other = await open_postgres(), await open_postgres()
         here, there = heard_by(one), heard_by(other)
-        task = other._line._task
+        task = other._channel._task
         assert task is not None
         task.cancel()  # it hears, and does nothing
 
@@ -214,7 +214,7 @@ class TestNews:
     ) -> None:
         from sandbox_sim.adapters.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
 
-        monkeypatch.setattr(postgres_line, "_FOLLOWING_S", 0.05)
+        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
         one, other = await open_postgres(), await open_postgres()
         tried: list[str] = []
 
@@ -227,12 +227,12 @@ class TestNews:
         await announce(one)
         await eventually(lambda: len(tried) == 1)
 
-        other._line._wake.set()  # as a beat would
+        other._channel._wake.set()  # as a beat would
         await eventually(lambda: len(tried) == 2)
 
         await announce(one)
         await eventually(lambda: len(tried) == 3)
-        other._line._wake.set()
+        other._channel._wake.set()
         await announce(other)
         assert len(tried) == 4, "what was taken in is not told again"
 

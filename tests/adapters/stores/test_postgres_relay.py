@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.control.events import EventType, NumberedEvent, Wanted
+from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.gateway.control.event_feed import Feed, Reader
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
 from sandbox_sim.gateway.ports import Unit
@@ -35,7 +35,7 @@ Serve = Callable[["PostgresStore"], Server]
 @pytest.fixture
 def serve(clock: VirtualClock) -> Serve:
     def served(store: "PostgresStore") -> Server:
-        feed = Feed(clock, f"run{store._line.name}", store.relay)
+        feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
         return Server(store, feed, EventPublishingStore(store, feed, clock))
 
     return served
@@ -59,8 +59,8 @@ def readers() -> Iterator[ExitStack]:
 
 async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
     """A reader, once the other servers know of it."""
-    reader = readers.enter_context(at.feed.listening(Wanted(), None, lambda: None))
-    await eventually(lambda: all(each.store.relay.wanted for each in others))
+    reader = readers.enter_context(at.feed.listening(EventFilter(), None, lambda: None))
+    await eventually(lambda: all(each.store.relay.has_remote_readers for each in others))
     return reader
 
 
@@ -110,7 +110,7 @@ async def test_however_much_there_is_and_however_long(
 
     await there.telling.run(methodcaller("add_messages", messages))
 
-    mine = readers.enter_context(there.feed.listening(Wanted(), None, lambda: None))
+    mine = readers.enter_context(there.feed.listening(EventFilter(), None, lambda: None))
     await there.telling.run(methodcaller("save_messages", messages))
     heard, same = await hear(reader, 120), await hear(mine, 60)
     assert [told.event.data for told in heard[60:]] == [told.event.data for told in same]
@@ -134,7 +134,7 @@ async def test_a_server_that_joins_asks_who_listens(
 ) -> None:
     reader = await listen(readers, here)
     newcomer = serve(await open_postgres())
-    await eventually(lambda: newcomer.store.relay.wanted)
+    await eventually(lambda: newcomer.store.relay.has_remote_readers)
 
     await newcomer.telling.run(methodcaller("save_callback", callback()))
 
@@ -161,7 +161,7 @@ async def test_one_that_is_gone_is_told_of_nothing(
 
     await here.store.close()
 
-    await eventually(lambda: not there.store.relay.wanted)
+    await eventually(lambda: not there.store.relay.has_remote_readers)
 
 
 async def test_after_a_break_there_is_a_gap_for_all(

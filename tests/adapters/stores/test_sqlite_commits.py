@@ -325,7 +325,7 @@ async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
         told.append(None)
         if len(told) == 1:
             async with busy(store):
-                reading = asyncio.create_task(store.run(lambda unit: unit.rules()))
+                reading = asyncio.create_task(store.run(lambda unit: unit.user_rules()))
                 later.append(asyncio.create_task(store.run(announce)))
                 await asyncio.sleep(0)
             await reading

@@ -11,7 +11,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sql import journal, sql_unit
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import Delivery
+from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from tests.adapters.stores.test_contract_rollback import prepared
@@ -128,7 +128,7 @@ class TestCallbacks:
 
     @staticmethod
     async def save(
-        store: SqliteStore, name: str, state: Delivery, service_id: int = SERVICE
+        store: SqliteStore, name: str, state: DeliveryState, service_id: int = SERVICE
     ) -> None:
         made = callback(name, state=state, service_id=service_id)
         await store.run(methodcaller("save_callback", made))
@@ -145,8 +145,8 @@ class TestCallbacks:
     ) -> None:
         names = [f"C{number}" for number in range(finished)]
         for name in names:
-            await self.save(store, name, Delivery.DELIVERED)
-            await self.save(store, f"other {name}", Delivery.FAILED, OTHER)
+            await self.save(store, name, DeliveryState.DELIVERED)
+            await self.save(store, f"other {name}", DeliveryState.FAILED, OTHER)
         clock.move_to(after(minutes=1))
         await store.run(methodcaller("next_due"))
 
@@ -159,10 +159,10 @@ class TestCallbacks:
     ) -> None:
         waiting = [f"P{number}" for number in range(2 * LIMIT)]
         for number, name in enumerate(waiting):
-            state = Delivery.RETRYING if number % 2 else Delivery.PENDING
+            state = DeliveryState.RETRYING if number % 2 else DeliveryState.PENDING
             await self.save(store, name, state)
         for number in range(2 * LIMIT):
-            await self.save(store, f"C{number}", Delivery.FAILED)
+            await self.save(store, f"C{number}", DeliveryState.FAILED)
         clock.move_to(after(days=400))
         await store.run(methodcaller("next_due"))
 

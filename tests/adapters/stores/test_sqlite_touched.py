@@ -248,7 +248,7 @@ class TestNoFalseAlarm:
     async def test_when_the_log_is_copied_and_begun_anew(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, copied_after: int
     ) -> None:
-        monkeypatch.setattr(sqlite_store, "_COPIED_AFTER", copied_after)
+        monkeypatch.setattr(sqlite_store, "_CHECKPOINT_AFTER_CHANGES", copied_after)
         subjects = [str(number) for number in range(100)]
         async with opened(path) as store:
             for subject in subjects:
@@ -320,7 +320,7 @@ class TestEmptyFileBesideALog:
             await SqliteStore(left, VirtualClock()).open()
 
         assert str(told.value) == (
-            f"{left}: it is empty, but the file beside it that ends in -wal holds changes of it; "
+            f"{left}: it is empty, but the file beside it that ends in -wal has its changes; "
             "restore the file that they belong to, or move both away to begin anew"
         )
         assert contents(left.parent) == before

@@ -1,1 +1,1 @@
-"""The memory store: plain containers, gone when the process ends."""
+"""The memory store: plain containers, lost when the process ends."""

@@ -1,4 +1,4 @@
-"""The inboxes of the memory store: bounded each by messages, and all together by bytes."""
+"""The inboxes of the memory store: each is limited in messages, and all together in bytes."""
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from sandbox_sim.domain.callbacks import inbox
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 
-# A message and its place among those of all inboxes; of several the one with the least is oldest.
+# A message and its number among those of all inboxes; the smallest number is the oldest.
 PlacedMessage = tuple[int, InboxMessage]
 Boxes = Mapping[str, deque[PlacedMessage]]
 
 
 class Inboxes:
-    """Messages by inbox; of all of them the oldest is the first to go.
+    """Messages by inbox. Where all together are too large, the oldest of all is removed.
 
-    boxes: what a snapshot keeps.
+    boxes: the part that a snapshot stores.
     """
 
     def __init__(self, boxes: Boxes | None = None) -> None:
@@ -22,13 +22,14 @@ class Inboxes:
         self._index()
 
     def newest_first(self, name: str) -> Iterator[InboxMessage]:
-        """What lies in an inbox."""
+        """The messages of an inbox."""
         return (message for _, message in reversed(self.boxes.get(name, ())))
 
     def add(self, name: str, place: int, message: InboxMessage) -> Callable[[], None]:
-        """Put a message in, and the oldest out where there is no room; returns how to undo it.
+        """Add a message and remove the oldest ones that exceed a limit; returns a rollback
+        function.
 
-        place: a larger number than any before.
+        place: a number larger than any before.
         """
         removed: list[tuple[str, PlacedMessage]] = []
         if len(self.boxes.get(name, ())) >= inbox.KEPT_INBOX_MESSAGES:
@@ -51,7 +52,7 @@ class Inboxes:
         return undo
 
     def clear(self, name: str) -> tuple[int, Callable[[], None]]:
-        """Empty an inbox; how many messages it had, and how to undo it."""
+        """Empty an inbox; returns the number of its messages and a rollback function."""
         box = self.boxes.pop(name, deque())
         for place, message in box:
             del self._names[place]
@@ -73,7 +74,7 @@ class Inboxes:
         return placed
 
     def _index(self) -> None:
-        """Find out anew in which order the messages came, and how many bytes they have."""
+        """Compute again the order of all messages and their size in bytes."""
         placed = [(place, name) for name, box in self.boxes.items() for place, _ in box]
         self._names: OrderedDict[int, str] = OrderedDict(sorted(placed))
         self._size = sum(

@@ -1,7 +1,7 @@
 """The jobs of all services, in one heap.
 
-Those of a service that was reset stay in it until they come up, or until the heap is swept, so that
-a reset costs nothing for what other services have.
+The jobs of a service that was reset stay in the heap until they come up or the heap is swept, so
+the cost of a reset does not depend on the jobs of other services.
 """
 
 import heapq
@@ -16,16 +16,16 @@ from sandbox_sim.adapters.stores.memory.state import MemoryState, QueuedJob
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.ports import JobLost
 
-# Fewer jobs than that are not worth a sweep.
+# A heap with fewer jobs than this is not swept.
 _FEW: Final = 64
 
 
 class MemoryJobs(MemoryState):
-    """The part of a `Unit` that keeps the jobs."""
+    """The part of a `Unit` that stores jobs."""
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
-        _ = self._services[service_id]  # begins before its first job
+        _ = self._services[service_id]  # creates the service before its first job
         entry = (due_at, next(self._serials), kind, service_id, subject)
         heapq.heappush(self._heap, entry)
         self._note_added(due_at)
@@ -44,8 +44,8 @@ class MemoryJobs(MemoryState):
     async def finish(self, job: Job) -> None:
         service = self._services.get(job.service_id)
         if service is None or job.number not in service.claimed:
-            raise JobLost(f"job {job.number} is done already, or forgotten")
-        self._take(service.claimed, job.number)
+            raise JobLost(f"job {job.number} is finished or deleted")
+        self._remove(service.claimed, job.number)
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
         wanted = frozenset(callback_ids)
@@ -69,8 +69,8 @@ class MemoryJobs(MemoryState):
         return self._heap[0][0] if self._heap else None
 
     def _note_added(self, due_at: datetime) -> None:
-        if self.added is None or due_at < self.added:
-            self.added = due_at
+        if self.earliest_added is None or due_at < self.earliest_added:
+            self.earliest_added = due_at
 
     def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:
@@ -81,19 +81,19 @@ class MemoryJobs(MemoryState):
                 yield entry
 
     def _pop_stale(self) -> None:
-        """Let go of what comes up of services that were reset."""
+        """Remove jobs of services that were reset from the top of the heap."""
         while self._heap and self._is_stale(self._heap[0]):
             self._note_stale(heapq.heappop(self._heap))
 
     def _note_stale(self, entry: QueuedJob) -> None:
-        """It was let go of; taken back, it is there again."""
+        """Note how to roll back the removal of a stale job."""
         self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
-        return self._is_gone(entry[3], entry[1])
+        return self._was_reset(entry[3], entry[1])
 
     def _sweep_later(self) -> None:
-        """There may be stale jobs now: sweep when the heap has grown to twice its size."""
+        """Plan a sweep for when the heap has twice its size, because it may have stale jobs now."""
         self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _FEW)
 
     def _sweep(self) -> None:

@@ -17,7 +17,7 @@ _NUMBER: Final = attrgetter("number")
 
 
 class MemoryLedger(MemoryState):
-    """The part of a `Unit` that keeps the ledger."""
+    """The part of a `Unit` that stores the ledger."""
 
     async def balance(self, service_id: int, account: Account) -> Balance | None:
         return self._services[service_id].balances.get(account)
@@ -27,7 +27,7 @@ class MemoryLedger(MemoryState):
         before = service.balances.get(posting.account)
         opened = Balance(posting.amount, posting.at)
         balance = opened if before is None else before.after(posting)
-        self._put(service.balances, posting.account, balance)
+        self._set(service.balances, posting.account, balance)
         line = LedgerLine(next(self._numbers), posting)
         service.lines.append(line)
         self.undo.append(service.lines.pop)
@@ -36,9 +36,9 @@ class MemoryLedger(MemoryState):
         return [line.posting for line in self._services[service_id].lines]
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
-        lists = [_older(each.lines, query.after) for each in self._listed(query.service_id)]
+        lists = [_older(each.lines, query.after) for each in self._services_of(query.service_id)]
         older = heapq.merge(*lists, key=_NUMBER, reverse=True)
-        return list(itertools.islice(filter(query.admits, older), query.limit))
+        return list(itertools.islice(filter(query.matches, older), query.limit))
 
     async def audit(self, service_id: int | None) -> Sequence[Audit]:
         chosen = list(self._services) if service_id is None else [service_id]
@@ -52,8 +52,8 @@ class MemoryLedger(MemoryState):
         for account in Account:
             balance = service.balances.get(account)
             if balance is not None or account in amounts:
-                held = Decimal(0) if balance is None else balance.amount
-                yield Audit(service_id, account, held, ledger.total(amounts[account]))
+                recorded = Decimal(0) if balance is None else balance.amount
+                yield Audit(service_id, account, recorded, ledger.exact_sum(amounts[account]))
 
 
 def _older(lines: Sequence[LedgerLine], after: int | None) -> Iterator[LedgerLine]:

@@ -1,7 +1,7 @@
-"""State in memory: plain dicts and the status cache; gone when the process ends.
+"""The memory store: plain dicts and the status cache, lost when the process ends.
 
-Writes happen at once and note how to take them back, so a unit of work that raises leaves nothing
-behind. Nothing here suspends, so units never mix.
+Writes happen at once and note how to undo them, so a unit of work that raises changes nothing. No
+method suspends, so units never overlap.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import KEPT_REQUESTS, NO_SERVICE, Entry
-from sandbox_sim.domain.control.listing import Listing, stretch
+from sandbox_sim.domain.control.listing import Listing, merged_page
 from sandbox_sim.domain.control.user_rules import UserRule
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import Transaction
@@ -37,37 +37,37 @@ class MemoryStore(ChangeNotifier):
         self._unit = _MemoryUnit(clock)
 
     async def open(self) -> None:
-        """There is nothing to open."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """What was kept is gone with the process."""
+        """Does nothing; the state is lost with the process."""
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
-        """Do `work`; if it raises, take back what it wrote."""
+        """Run `work`; if it raises, undo its writes and raise the same exception."""
         unit = self._unit
-        unit.added = None
+        unit.earliest_added = None
         unit.announced = ()
         try:
             result = await work(unit)
         except BaseException:
-            for take_back in reversed(unit.undo):
-                take_back()
+            for undo in reversed(unit.undo):
+                undo()
             unit.undo.clear()
             raise
-        if unit.added is not None and self._notice is not None:
-            self._notice(unit.added)
+        if unit.earliest_added is not None and self._job_listener is not None:
+            self._job_listener(unit.earliest_added)
         wrote = bool(unit.undo)
-        unit.undo.clear()  # now, for it may hold all that a reset forgot
+        unit.undo.clear()  # not later: after a reset it holds the whole old state
         if wrote:
             for notice in self._watchers:
                 notice()
         if unit.announced:
-            await self._topic_notifier.tell(unit.announced)
+            await self._topic_notifier.notify(unit.announced)
         return result
 
 
 class _MemoryUnit(MemoryLedger, MemorySnapshots):
-    """The one unit of work."""
+    """The only unit of work; each `run` uses it again."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         cache = self._services[service_id].transactions
@@ -85,7 +85,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         cache = self._services[payment.service_id].transactions
         cache.add(transaction)
         self.undo.append(partial(cache.records.pop, network_id, None))
-        self._put(cache.current, payment.transaction_id, network_id)
+        self._set(cache.current, payment.transaction_id, network_id)
 
     async def save_transaction(self, transaction: Transaction) -> None:
         records = self._services[transaction.service_id].transactions.records
@@ -93,16 +93,16 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         records[transaction.network_transaction_id] = transaction
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
 
-    async def checkout(self, checkout_id: str) -> CardPage | None:
-        number, found = self._checkouts.get(checkout_id, (0, None))
-        return None if found is None or self._is_gone(found.service_id, number) else found
+    async def card_page(self, checkout_id: str) -> CardPage | None:
+        number, found = self._card_pages.get(checkout_id, (0, None))
+        return None if found is None or self._was_reset(found.service_id, number) else found
 
     async def add_card_page(self, checkout: CardPage) -> None:
-        _ = self._services[checkout.service_id]  # begins before its first checkout
-        self._put(self._checkouts, checkout.id, (next(self._serials), checkout))
+        _ = self._services[checkout.service_id]  # creates the service before its first card page
+        self._set(self._card_pages, checkout.id, (next(self._serials), checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
-        services = self._listed(service_id)
+        services = self._services_of(service_id)
         found = (service.callbacks.get(callback_id) for service in services)
         return next(filter(None, found), None)
 
@@ -110,8 +110,8 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         service = self._services[callback.service_id]
         before = service.callbacks.get(callback.id)
         if before is None:
-            self._put(service.places, callback.id, next(self._numbers))
-        self._put(service.callbacks, callback.id, callback)
+            self._set(service.places, callback.id, next(self._numbers))
+        self._set(service.callbacks, callback.id, callback)
         finished_before = before is not None and not before.state.is_waiting
         if callback.state.is_waiting or finished_before:
             return
@@ -120,96 +120,97 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         if len(service.finished) > KEPT_CALLBACKS:
             self._forget(service, service.finished.popleft())
 
-    async def services_held(self) -> Sequence[int]:
+    async def services_with_held_callbacks(self) -> Sequence[int]:
         return [
             service_id
             for service_id, service in self._services.items()
             if any(callback.held for callback in service.callbacks.values())
         ]
 
-    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
+    async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         service = self._services[service_id]
-        kept, places = service.callbacks, service.places
+        records, places = service.callbacks, service.places
         last = places.get(callback_id, 0)
-        held = [each for each in kept.values() if each.held and places[each.id] <= last]
+        held = [each for each in records.values() if each.held and places[each.id] <= last]
         for callback in held:
-            self._put(kept, callback.id, callback._replace(held=False))
+            self._set(records, callback.id, callback._replace(held=False))
         return [callback.id for callback in held]
 
     def _forget(self, service: Service, callback_id: str) -> None:
-        """Let the oldest finished callback go; taken back, it is the oldest again.
+        """Delete the oldest finished callback; a rollback makes it the oldest again.
 
-        One that is sent once more is not finished, and comes here again when it is.
+        A callback that is being sent again is not finished, and is queued again when it is.
         """
         forgotten = service.callbacks.get(callback_id)
         if forgotten is None or forgotten.state.is_waiting:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
-        self._take(service.places, callback_id)
+        self._remove(service.places, callback_id)
         del service.callbacks[callback_id]
 
-        def take_back() -> None:
+        def undo() -> None:
             service.finished.appendleft(callback_id)
             newer = dict(service.callbacks)
             service.callbacks.clear()
             service.callbacks.update({callback_id: forgotten, **newer})
 
-        self.undo.append(take_back)
+        self.undo.append(undo)
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        services = self._listed(listing.service_id)
+        services = self._services_of(listing.service_id)
         if len(services) == 1:
             newest = services[0].transactions.newest_first(listing.after)
             return list(itertools.islice(newest, listing.limit))
         lists = [service.transactions.newest_first() for service in services]
-        # The ids of transactions count up.
-        place_of = attrgetter("initiated_at", "network_transaction_id")
-        return stretch(lists, listing, attrgetter("network_transaction_id"), place_of)
+        # Network transaction ids increase.
+        sort_key = attrgetter("initiated_at", "network_transaction_id")
+        return merged_page(lists, listing, attrgetter("network_transaction_id"), sort_key)
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
         lists = [
-            reversed(service.callbacks.values()) for service in self._listed(listing.service_id)
+            reversed(service.callbacks.values())
+            for service in self._services_of(listing.service_id)
         ]
         return self._by_place(lists, listing, "id")
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
         lists = [
-            reversed(service.messages.values()) for service in self._listed(listing.service_id)
+            reversed(service.messages.values()) for service in self._services_of(listing.service_id)
         ]
         return self._by_place(lists, listing, "processing_id")
 
     def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
-        name_of, service_of = attrgetter(name), attrgetter("service_id")
+        id_of, service_of = attrgetter(name), attrgetter("service_id")
 
-        def place_of(record: T) -> int:
-            return self._services[service_of(record)].places[name_of(record)]
+        def sort_key(record: T) -> int:
+            return self._services[service_of(record)].places[id_of(record)]
 
-        return stretch(lists, listing, name_of, place_of)
+        return merged_page(lists, listing, id_of, sort_key)
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
-        pushed_out: list[tuple[Service, list[PlacedEntry]]] = []
+        removed: list[tuple[Service, list[PlacedEntry]]] = []
         for entry in entries:
             service = self._services[entry.service_id or NO_SERVICE]
-            gone = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
-            service.dropped += len(gone)
+            dropped = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
+            service.dropped += len(dropped)
             service.entries.append((next(self._numbers), entry))
-            pushed_out.append((service, gone))
+            removed.append((service, dropped))
 
-        def take_back() -> None:
-            for service, gone in reversed(pushed_out):
+        def undo() -> None:
+            for service, dropped in reversed(removed):
                 service.entries.pop()
-                service.entries.extendleft(gone)
-                service.dropped -= len(gone)
+                service.entries.extendleft(dropped)
+                service.dropped -= len(dropped)
 
-        self.undo.append(take_back)
+        self.undo.append(undo)
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
-        lists = [reversed(service.entries) for service in self._listed(listing.service_id)]
-        found = stretch(lists, listing, lambda place: place[1].id, itemgetter(0))
+        lists = [reversed(service.entries) for service in self._services_of(listing.service_id)]
+        found = merged_page(lists, listing, lambda place: place[1].id, itemgetter(0))
         return [entry for _, entry in found]
 
     async def clear_entries(self, service_id: int | None) -> int:
-        services = self._listed(service_id)
+        services = self._services_of(service_id)
         cleared = sum(len(service.entries) for service in services)
         for service in services:
             self.undo.append(partial(setattr, service, "entries", service.entries))
@@ -217,16 +218,16 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return cleared
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        return sum(service.dropped for service in self._listed(service_id))
+        return sum(service.dropped for service in self._services_of(service_id))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._services[messages[0].service_id]
         for message in messages:
-            self._put(service.places, message.processing_id, next(self._numbers))
-            self._put(service.messages, message.processing_id, message)
+            self._set(service.places, message.processing_id, next(self._numbers))
+            self._set(service.messages, message.processing_id, message)
         batch_id = messages[0].batch_id
         if batch_id is not None:
-            self._put(service.batches, batch_id, [message.processing_id for message in messages])
+            self._set(service.batches, batch_id, [message.processing_id for message in messages])
 
     async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
         service = self._services[service_id]
@@ -235,18 +236,18 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            kept = self._services[message.service_id].messages
-            self._put(kept, message.processing_id, message)
+            records = self._services[message.service_id].messages
+            self._set(records, message.processing_id, message)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        kept = self._services[query.service_id].messages
-        first = query.first
+        records = self._services[query.service_id].messages
+        first = query.offset
         if not query.filtered:
-            if first >= len(kept):
-                return [], len(kept)
-            page = itertools.islice(reversed(kept.values()), first, first + query.limit)
-            return list(page), len(kept)
-        found = [message for message in reversed(kept.values()) if query.admits(message)]
+            if first >= len(records):
+                return [], len(records)
+            page = itertools.islice(reversed(records.values()), first, first + query.limit)
+            return list(page), len(records)
+        found = [message for message in reversed(records.values()) if query.matches(message)]
         return found[first : first + query.limit], len(found)
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
@@ -254,7 +255,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
         newest_first = self._inboxes.newest_first(name)
-        return stretch([newest_first], listing, attrgetter("id"), attrgetter("at"))
+        return merged_page([newest_first], listing, attrgetter("id"), attrgetter("at"))
 
     async def clear_inbox(self, name: str) -> int:
         cleared, undo = self._inboxes.clear(name)
@@ -262,16 +263,16 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
             self.undo.append(undo)
         return cleared
 
-    async def rules(self) -> Sequence[UserRule]:
+    async def user_rules(self) -> Sequence[UserRule]:
         return list(reversed(self._rules.values()))
 
-    async def rule(self, rule_id: str) -> UserRule | None:
+    async def user_rule(self, rule_id: str) -> UserRule | None:
         return self._rules.get(rule_id)
 
-    async def save_rule(self, rule: UserRule) -> None:
-        self._put(self._rules, rule.id, rule)
+    async def save_user_rule(self, rule: UserRule) -> None:
+        self._set(self._rules, rule.id, rule)
 
-    async def delete_rule(self, rule: UserRule) -> None:
+    async def delete_user_rule(self, rule: UserRule) -> None:
         self.undo.append(partial(setattr, self, "_rules", self._rules))
         self._rules = {n: each for n, each in self._rules.items() if n != rule.id}
 

@@ -1,4 +1,4 @@
-"""Writes to plain containers that can be taken back."""
+"""Writes to plain containers that can be rolled back."""
 
 from collections import deque
 from collections.abc import Callable, MutableMapping
@@ -9,37 +9,40 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Undo:
-    """`undo` has how to take back each write so far, the last one last."""
+class Rollback:
+    """Base class: `undo` has a function for each write so far, in order.
+
+    Calling them in reverse order rolls the writes back.
+    """
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], object]] = []
 
-    def _take(self, kept: MutableMapping[K, V], key: K) -> None:
-        """Take a key out, noting what it was."""
-        self.undo.append(partial(kept.__setitem__, key, kept.pop(key)))
+    def _remove(self, mapping: MutableMapping[K, V], key: K) -> None:
+        """Remove a key."""
+        self.undo.append(partial(mapping.__setitem__, key, mapping.pop(key)))
 
     def _append(self, queue: deque[V], item: V, bound: int) -> None:
-        """Put an item at the end of a bounded queue, and the oldest out where it is full."""
-        pushed_out = [queue.popleft()] if len(queue) >= bound else []
+        """Append an item to a bounded queue; a full queue loses its oldest item."""
+        removed = [queue.popleft()] if len(queue) >= bound else []
         queue.append(item)
 
-        def take_back() -> None:
+        def undo() -> None:
             queue.pop()
-            queue.extendleft(pushed_out)
+            queue.extendleft(removed)
 
-        self.undo.append(take_back)
+        self.undo.append(undo)
 
-    def _put(self, kept: MutableMapping[K, V], key: K, value: V) -> None:
-        """Set a key, noting what it was."""
-        before = kept.get(key)
-        kept[key] = value
-        self.undo.append(lambda: _put_back(kept, key, before))
+    def _set(self, mapping: MutableMapping[K, V], key: K, value: V) -> None:
+        """Set a key to a value."""
+        before = mapping.get(key)
+        mapping[key] = value
+        self.undo.append(lambda: _restore(mapping, key, before))
 
 
-def _put_back(kept: MutableMapping[K, V], key: K, before: V | None) -> None:
-    """Make a key what it was; None stands for not there."""
+def _restore(mapping: MutableMapping[K, V], key: K, before: V | None) -> None:
+    """Set a key to its old value; None means that it did not exist."""
     if before is None:
-        kept.pop(key, None)
+        mapping.pop(key, None)
     else:
-        kept[key] = before
+        mapping[key] = before

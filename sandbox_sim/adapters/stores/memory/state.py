@@ -1,4 +1,4 @@
-"""What the memory store holds: plain containers, of each service its own."""
+"""The containers of the memory store, separate for each service."""
 
 import itertools
 import math
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from cachetools import TLRUCache
 
 from sandbox_sim.adapters.stores.memory.inboxes import Inboxes, PlacedMessage
-from sandbox_sim.adapters.stores.memory.rollback import Undo
+from sandbox_sim.adapters.stores.memory.rollback import Rollback
 from sandbox_sim.adapters.stores.memory.status_cache import StatusCache
 from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import Entry
-from sandbox_sim.domain.control.snapshots import Snapshot, moved_on
+from sandbox_sim.domain.control.snapshots import Snapshot, with_times_shifted
 from sandbox_sim.domain.control.user_rules import UserRule
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.ledger import Account, Balance, LedgerLine
@@ -24,9 +24,9 @@ from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.sms.sms_messages import Message
 from sandbox_sim.gateway.ports import Clock, Topic
 
-# A job as the heap orders it: due_at, number, kind, service_id, subject.
+# A job in the order of the heap: due_at, number, kind, service_id, subject.
 QueuedJob = tuple[datetime, int, JobKind, int, str]
-# An entry of the journal and its place among those of all services.
+# An entry of the journal, after its number among those of all services.
 PlacedEntry = tuple[int, Entry]
 
 
@@ -34,10 +34,11 @@ PlacedEntry = tuple[int, Entry]
 class Service:
     """Everything that belongs to one `service_id`.
 
-    since: when it began, as a serial; jobs and checkouts with a smaller one are of before a reset.
+    created: the serial at its creation; jobs and card pages with a smaller serial are from before a
+    reset.
     """
 
-    since: int
+    created: int
     transactions: StatusCache
     callbacks: dict[str, Callback] = field(default_factory=dict)
     finished: deque[str] = field(default_factory=deque)
@@ -48,18 +49,19 @@ class Service:
     entries: deque[PlacedEntry] = field(default_factory=deque)
     dropped: int = 0
     claimed: dict[int, QueuedJob] = field(default_factory=dict)
-    # The order in which callbacks and messages came: the clock may stand still.
+    # Numbers that order callbacks and messages, because the clock may be frozen.
     places: dict[str, int] = field(default_factory=dict)
 
-    def copied(self, by: timedelta) -> "Service":
-        """The same records in containers of their own, every time in them so much later."""
-        return Service(*(copied(getattr(self, each.name), by) for each in fields(self)))
+    def copy_shifted(self, shift: timedelta) -> "Service":
+        """A copy in new containers, with `shift` added to every time."""
+        return Service(*(copy_shifted(getattr(self, each.name), shift) for each in fields(self)))
 
 
-class Kept(NamedTuple):
-    """What a snapshot holds, in containers of its own.
+class SnapshotData(NamedTuple):
+    """The content of a snapshot, in containers of its own.
 
-    jobs: in the order in which they fall due. rules: those of others too, for the order of them.
+    jobs: in the order in which they fall due.
+    rules: those of other services too, because their order matters.
     """
 
     services: dict[int, Service]
@@ -69,42 +71,45 @@ class Kept(NamedTuple):
     rules: dict[str, UserRule]
 
 
-def copied(kept: Any, by: timedelta) -> Any:
-    """Containers anew, and what they hold with every time in it so much later."""
-    match kept:
+def copy_shifted(item: Any, shift: timedelta) -> Any:
+    """A copy of containers, with `shift` added to every time in the records."""
+    match item:
         case Service() | StatusCache():
-            return kept.copied(by)
+            return item.copy_shifted(shift)
         case dict():
-            return {key: copied(value, by) for key, value in kept.items()}
+            return {key: copy_shifted(value, shift) for key, value in item.items()}
         case list() | deque():
-            return type(kept)(copied(each, by) for each in kept)
+            return type(item)(copy_shifted(each, shift) for each in item)
         case _:
-            return moved_on(kept, by)
+            return with_times_shifted(item, shift)
 
 
-# A term is a moment of gateway time; cachetools only compares it with what its timer says.
+# cachetools accepts any comparable value as the expiry; this one is gateway time.
 def _expires_at(_id: str, record: tuple[int, CardPage], _now: object) -> datetime:
     return record[1].expires_at
 
 
-class MemoryState(Undo):
-    """The containers; `undo`, `added` and `announced` belong to the unit of work in hand."""
+class MemoryState(Rollback):
+    """The containers.
+
+    `undo`, `earliest_added` and `announced` belong to the current unit of work.
+    """
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
-        self.added: datetime | None = None
+        self.earliest_added: datetime | None = None
         self.announced: tuple[Topic, ...] = ()
         self._clock = clock
         self._numbers = itertools.count(1)
         self._serials = itertools.count(1)
         self._clock_state: ClockState | None = None
         self._first_free: int | None = None
-        self._snapshots: dict[str, tuple[Snapshot, Kept]] = {}
-        self._begin_anew()
+        self._snapshots: dict[str, tuple[Snapshot, SnapshotData]] = {}
+        self._clear()
 
-    def _begin_anew(self) -> None:
+    def _clear(self) -> None:
         self._services: dict[int, Service] = defaultdict(self._new_service)
-        self._checkouts: TLRUCache[str, tuple[int, CardPage]] = TLRUCache(
+        self._card_pages: TLRUCache[str, tuple[int, CardPage]] = TLRUCache(
             maxsize=math.inf,
             ttu=_expires_at,  # type: ignore[arg-type]
             timer=self._clock.now,  # type: ignore[arg-type]
@@ -117,13 +122,13 @@ class MemoryState(Undo):
     def _new_service(self) -> Service:
         return Service(next(self._serials), StatusCache(self._clock))
 
-    def _is_gone(self, service_id: int, serial: int) -> bool:
-        """Whether what has this serial belonged to a service before it was reset."""
+    def _was_reset(self, service_id: int, serial: int) -> bool:
+        """Whether the service was reset since this serial was given."""
         service = self._services.get(service_id)
-        return service is None or serial < service.since
+        return service is None or serial < service.created
 
-    def _listed(self, service_id: int | None) -> Sequence[Service]:
-        """The service, or all of them."""
+    def _services_of(self, service_id: int | None) -> Sequence[Service]:
+        """The service, or all of them (None)."""
         if service_id is None:
             return list(self._services.values())
         return [self._services[service_id]]

@@ -1,4 +1,4 @@
-"""How we connect to Postgres, and what goes wrong there in words."""
+"""Connections to Postgres, and descriptions of their errors."""
 
 from typing import Any, Final, TypeAlias
 
@@ -10,32 +10,33 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Borrowed: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
-# Where our tables are, so that they meet nobody else's.
+# The schema of our tables, which keeps them apart from those of other programs.
 SCHEMA: Final = "sandbox_sim"
-# What the sessions are called that hear of the other servers.
-LINE_NAME: Final = f"{SCHEMA} line"
-# What is raised when Postgres is away, restarts, does not answer, or cannot do what we ask.
-BROKEN: Final = (
+# The application_name of the sessions that listen to other servers.
+LISTENER_NAME: Final = f"{SCHEMA} line"
+# Errors when Postgres is unavailable, restarts, does not answer, or rejects a statement.
+POSTGRES_ERRORS: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,
 )
-# How many units of work one process does at once. The rest wait in it, not in Postgres.
+# How many units of work one process runs at once. The others wait in the process, not in Postgres.
 CONNECTIONS: Final = 10
-# Seconds to wait for a connection, and then for each statement.
-PATIENCE_S: Final = 5.0
-STATEMENT_S: Final = 10.0
+# Seconds to wait for a connection, and for each statement.
+CONNECT_TIMEOUT_S: Final = 5.0
+STATEMENT_TIMEOUT_S: Final = 10.0
 _OPTIONS: Final[dict[str, Any]] = {
-    "timeout": PATIENCE_S,
-    "command_timeout": STATEMENT_S,
+    "timeout": CONNECT_TIMEOUT_S,
+    "command_timeout": STATEMENT_TIMEOUT_S,
     "max_cached_statement_lifetime": 0,
     "server_settings": {
         "application_name": SCHEMA,
         "search_path": SCHEMA,
-        # Each statement sees what was committed before it; whatever the database is set to.
+        # Each statement sees what was committed before it, even if the database has another
+        # default.
         "default_transaction_isolation": "read committed",
-        # A server that stands still, or is gone without a word, does not keep its locks for long.
+        # The locks of a server that hangs or disappears do not last long.
         "idle_in_transaction_session_timeout": "15000",
         "tcp_keepalives_idle": "10",
         "tcp_keepalives_interval": "5",
@@ -45,26 +46,27 @@ _OPTIONS: Final[dict[str, Any]] = {
 
 
 async def connect(url: str) -> Connection:
-    """A connection of our own; raises one of `BROKEN`.
+    """A connection of our own; raises one of `POSTGRES_ERRORS`.
 
-    To wait, give up and connect again takes less time than a lease lasts.
+    Its time limits are shorter than a lease, so it can fail and be opened again before the lease
+    ends.
     """
-    session = {**_OPTIONS["server_settings"], "application_name": LINE_NAME}
-    options = {"command_timeout": PATIENCE_S, "server_settings": session}
+    session = {**_OPTIONS["server_settings"], "application_name": LISTENER_NAME}
+    options = {"command_timeout": CONNECT_TIMEOUT_S, "server_settings": session}
     return await asyncpg.connect(url, **{**_OPTIONS, **options})
 
 
 async def open_pool(url: str) -> Pool:
-    """The connections that units of work take turns on, one of them made to see that it works.
+    """The connection pool for units of work; opens one connection to check that it works.
 
-    Raises one of `BROKEN`, or `StoreError` for what is no address.
+    Raises one of `POSTGRES_ERRORS`, or `StoreError` for an invalid address.
     """
     pool = await asyncpg.create_pool(
-        url, min_size=0, max_size=CONNECTIONS, reset=_nothing_to_reset, **_OPTIONS
+        url, min_size=0, max_size=CONNECTIONS, reset=_no_reset, **_OPTIONS
     )
     try:
         await pool.release(await pool.acquire())
-    except BROKEN:
+    except POSTGRES_ERRORS:
         raise
     except (ValueError, OverflowError):
         example = "postgresql://user:password@host:5432/database"
@@ -72,12 +74,12 @@ async def open_pool(url: str) -> Pool:
     return pool
 
 
-async def _nothing_to_reset(_connection: Connection) -> None:
-    """Units of work leave nothing in a session, so giving it back costs no statement."""
+async def _no_reset(_connection: Connection) -> None:
+    """Do nothing: units of work leave no state in a session, so returning it costs no statement."""
 
 
-def in_words(error: Exception) -> str:
-    """What went wrong, as half a sentence that repeats no value."""
+def describe_error(error: Exception) -> str:
+    """The problem as half a sentence that contains no value."""
     if isinstance(error, TimeoutError):
         return "it does not answer"
     if isinstance(error, asyncpg.DataError):

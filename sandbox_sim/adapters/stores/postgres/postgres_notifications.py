@@ -1,13 +1,13 @@
-"""The connection of a server that stays: over it the servers of one gateway hear of one another.
+"""The listening connection of each server, over which the servers of one gateway notify each other.
 
-Whoever adds a job tells the others when it falls due, whoever announces a topic tells which, and
-every few seconds each extends the leases of the jobs that it works on and frees those of servers
-that died. A notification that was lost is made up for by that beat.
+A server that adds a job notifies the others of its due time. A server that announces a topic
+notifies them of the topic. At each beat, every few seconds, a server extends the leases of the jobs
+that it works on and frees the expired ones. The beat makes up for lost notifications.
 
-Of a job it is told here, after the commit, and not in the transaction that added it: Postgres lets
-only one transaction that notifies commit at a time, in all of its databases, and a store that
-writes thousands of jobs would stand in that queue with each of them. Topics are seldom announced,
-so they are told in the transaction; and whoever does it waits until the others have followed.
+Jobs are notified here, after the commit, and not in the transaction that adds them: Postgres lets
+only one notifying transaction commit at a time, in all of its databases, and units that add
+thousands of jobs would queue there. Announcements are rare, so they are sent in the transaction,
+and the announcing server waits until the others have processed them.
 """
 
 import asyncio
@@ -21,30 +21,34 @@ from functools import partial
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
-from sandbox_sim.adapters.stores.postgres.postgres_connection import BROKEN, Connection, in_words
-from sandbox_sim.adapters.stores.sql.rows import micros, moment
+from sandbox_sim.adapters.stores.postgres.postgres_connection import (
+    POSTGRES_ERRORS,
+    Connection,
+    describe_error,
+)
+from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.gateway.ports import Clock, Topic
 
 JOBS: Final = "sandbox_sim_jobs"
-NEWS: Final = "sandbox_sim_news"
-FOLLOWED: Final = "sandbox_sim_followed"
-# Between two tries to reach Postgres again, and for what is said before we leave, in seconds.
-_PAUSE_S: Final = 1.0
-_LAST_WORDS_S: Final = 1.0
-# How long whoever announced a topic waits for the others to follow.
-_FOLLOWING_S: Final = 1.0
+ANNOUNCEMENTS: Final = "sandbox_sim_news"
+ACKNOWLEDGEMENTS: Final = "sandbox_sim_followed"
+# Seconds between attempts to reconnect, and for the last notifications when we close.
+_RECONNECT_S: Final = 1.0
+_CLOSING_S: Final = 1.0
+# How long an announcing server waits for the acknowledgements, in seconds.
+_ACKNOWLEDGE_S: Final = 1.0
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
 _NOTIFY_EACH: Final = "SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word"
-# Only those that run out before the beat after the next, so most jobs are done without it.
+# Only leases that end before the beat after the next, so most jobs finish without an extension.
 _EXTEND: Final = f"""
 UPDATE jobs SET lease_until = {NOW} + $2
 WHERE number = ANY($1::bigint[]) AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
 """
-# Whoever is freed gets a new number, so that its old holder, if it lives after all, can tell that
-# it was taken, and so that to free it twice does no harm.
+# A freed job gets a new number, so that its old holder, if it is still alive, finds that it lost
+# the job, and so that freeing a job twice does no harm.
 _FREE: Final = """
 WITH freed AS (
     DELETE FROM jobs WHERE {which} RETURNING due_at, number, kind, service_id, subject
@@ -52,47 +56,50 @@ WITH freed AS (
 INSERT INTO jobs (due_at, kind, service_id, subject)
 SELECT due_at, kind, service_id, subject FROM freed ORDER BY due_at, number RETURNING due_at
 """
-_FREE_THE_DEAD: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
+_FREE_EXPIRED: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
 _FREE_OURS: Final = _FREE.format(which="number = ANY($1::bigint[])")
 _NEXT_DUE: Final = "SELECT min(due_at) FROM jobs WHERE lease_until = 0"
 
 log = logging.getLogger("sandbox_sim.store")
 
 
-class News:
-    """What we announced: its number among ours, and who has yet to follow."""
+class Announcement:
+    """An announcement of this server: its number, and the servers that have not acknowledged it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.followers: set[int] = set()
-        self.all_followed = asyncio.Event()
+        self.waiting_for: set[int] = set()
+        self.all_acknowledged = asyncio.Event()
 
-    def follows(self, name: int) -> None:
-        """One server did."""
-        self.followers.discard(name)
-        if not self.followers:
-            self.all_followed.set()
+    def acknowledge(self, name: int) -> None:
+        """Note that a server has processed it."""
+        self.waiting_for.discard(name)
+        if not self.waiting_for:
+            self.all_acknowledged.set()
 
 
-class _Heard(NamedTuple):
-    """What another server announced, and the number of that among its news."""
+class _ReceivedAnnouncement(NamedTuple):
+    """An announcement of another server, with the number that server gave it."""
 
-    leader: int
+    announcer: int
     number: int
     topics: frozenset[Topic]
 
 
-# After a break: it may have been anything, and nobody waits for us.
-_WHATEVER_IT_WAS: Final = _Heard(0, 0, frozenset(Topic))
+# Stands for whatever was announced while the connection was lost; no server waits for the
+# acknowledgement.
+_ALL_TOPICS: Final = _ReceivedAnnouncement(0, 0, frozenset(Topic))
 
 
-class Line:
-    """Tells and hears. `claims` are the numbers of the jobs that this server works on.
+class ServerChannel:
+    """Sends and receives notifications.
 
-    on_job: called with the due time of a job that others added, or that nobody works on.
-    on_news: called with the topics that others announced, or may have; whether all is taken in.
+    claims: the numbers of the jobs that this server works on.
+    server_pid: the Postgres process of our connection, by which other servers know us; 0 while
+    disconnected.
+    on_job: called with the due time of a job that another server added, or that no server works on.
+    on_announcement: called with announced topics; returns whether all of them were processed.
     on_beat: called at each beat.
-    name: of this server among those that are connected; 0 while it is not.
     """
 
     def __init__(
@@ -102,241 +109,262 @@ class Line:
         lease: timedelta,
         *,
         on_job: Callable[[datetime], None],
-        on_news: Callable[[Iterable[Topic]], Awaitable[bool]],
+        on_announcement: Callable[[Iterable[Topic]], Awaitable[bool]],
         on_beat: Callable[[], None],
     ) -> None:
         self.claims: set[int] = set()
-        self.name = 0
+        self.server_pid = 0
         self._connect = connect
         self._clock = clock
         self._lease = lease
         self._on_job = on_job
-        self._on_news = on_news
+        self._on_announcement = on_announcement
         self._on_beat = on_beat
         self._connection: Connection | None = None
-        self._stands_since = 0.0
+        self._connected_at = 0.0
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
-        self._heard: list[_Heard] = []
-        self._taken_in: list[_Heard] = []
-        self._taking_in: asyncio.Task[None] | None = None
-        # Ours by number, for as long as somebody waits.
-        self._news: WeakValueDictionary[int, News] = WeakValueDictionary()
+        self._received: list[_ReceivedAnnouncement] = []
+        self._to_acknowledge: list[_ReceivedAnnouncement] = []
+        self._processing: asyncio.Task[None] | None = None
+        # Announcements of ours by number, while a caller waits for them.
+        self._announcements: WeakValueDictionary[int, Announcement] = WeakValueDictionary()
         self._numbers = itertools.count(1)
-        # What is to be said next, and the due time that was said last.
-        self._due: datetime | None = None
+        # The earliest due time to notify, the jobs to free, and the due time notified last.
+        self._due_to_notify: datetime | None = None
         self._freed: list[int] = []
-        self._told: datetime | None = None
-        # What is said and heard on channels that others use, and whom to tell of a break.
-        self._words: deque[tuple[str, Sequence[str]]] = deque()
-        self._hears: Mapping[str, Callable[[str], None]] = {}
-        self._on_back: Callable[[], None] = _nothing
+        self._last_notified: datetime | None = None
+        # Messages on channels of other classes, their handlers, and whom to notify after a lost
+        # connection.
+        self._messages: deque[tuple[str, Sequence[str]]] = deque()
+        self._channels: Mapping[str, Callable[[str], None]] = {}
+        self._on_reconnect: Callable[[], None] = _do_nothing
 
     async def open(self) -> None:
-        """Listen from now on; raises what `connect` does."""
-        connection = await self._listening()
-        self._task = asyncio.create_task(self._live(connection))
+        """Connect and listen; raises what `connect` raises."""
+        connection = await self._connect_and_listen()
+        self._task = asyncio.create_task(self._run_forever(connection))
 
     async def close(self) -> None:
-        """Give back what is claimed, and say no more."""
+        """Free the claimed jobs, send what is pending, and disconnect."""
         if self._task is None:
             return
-        tasks = {self._task, self._taking_in or self._task}
+        tasks = {self._task, self._processing or self._task}
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         self._task = None
         connection, self._connection = self._connection, None
         if connection is not None:
-            last_words = asyncio.create_task(self._last_words(connection))
-            await asyncio.wait({last_words}, timeout=_LAST_WORDS_S)
+            last_messages = asyncio.create_task(self._send_last(connection))
+            await asyncio.wait({last_messages}, timeout=_CLOSING_S)
             connection.terminate()
-            await last_words
+            await last_messages
 
-    async def _last_words(self, connection: Connection) -> None:
-        with contextlib.suppress(*BROKEN):
+    async def _send_last(self, connection: Connection) -> None:
+        with contextlib.suppress(*POSTGRES_ERRORS):
             await self._free(connection, list(self.claims))
-            await self._speak(connection)
+            await self._send_pending(connection)
             await connection.close()
 
-    def tell_job(self, due_at: datetime) -> None:
-        """The others should not sleep longer than until then."""
-        # They wake for an earlier one that they were told of, and look again then.
-        if self._told is not None and self._clock.now() < self._told <= due_at:
+    def notify_job(self, due_at: datetime) -> None:
+        """Notify the other servers of a due time, so that none sleeps longer than that."""
+        # The others will wake for the earlier time that they were notified of, and look for jobs
+        # then.
+        if self._last_notified is not None and self._clock.now() < self._last_notified <= due_at:
             return
-        if self._due is None or due_at < self._due:
-            self._due = due_at
+        if self._due_to_notify is None or due_at < self._due_to_notify:
+            self._due_to_notify = due_at
             self._wake.set()
 
-    def carry(
-        self, hears: Mapping[str, Callable[[str], None]], on_back: Callable[[], None]
+    def add_channels(
+        self, channels: Mapping[str, Callable[[str], None]], on_reconnect: Callable[[], None]
     ) -> None:
-        """Have the words that other servers say on these channels heard, once it is open.
+        """Call a handler with each message of these channels; call this before `open`.
 
-        on_back: called after a break, in which some may have been lost.
+        on_reconnect: called after a lost connection, because messages may have been lost.
         """
-        self._hears, self._on_back = hears, on_back
+        self._channels, self._on_reconnect = channels, on_reconnect
 
-    def say(self, channel: str, words: Sequence[str]) -> None:
-        """The others should hear these words on a channel; nobody does while the line is broken."""
-        if self.name:
-            self._words.append((channel, words))
+    def publish(self, channel: str, messages: Sequence[str]) -> None:
+        """Send messages on a channel; they are dropped while the connection is lost."""
+        if self.server_pid:
+            self._messages.append((channel, messages))
             self._wake.set()
 
-    def let_go(self, number: int) -> None:
-        """Anybody may claim this job of ours."""
+    def free_job(self, number: int) -> None:
+        """Let any server claim this job of ours."""
         self._freed.append(number)
         self._wake.set()
 
-    def news(self) -> News:
-        """What we are about to announce."""
-        news = News(next(self._numbers))
-        self._news[news.number] = news
-        return news
+    def announcement(self) -> Announcement:
+        """A new announcement of this server."""
+        announcement = Announcement(next(self._numbers))
+        self._announcements[announcement.number] = announcement
+        return announcement
 
-    async def followed(self, news: News) -> None:
-        """Return when all servers have followed, or have had the time."""
-        until = self._clock.monotonic() + _FOLLOWING_S
-        while news.followers and self.name and (left := until - self._clock.monotonic()) > 0:
-            await self._clock.wait_at_most(news.all_followed, left)
+    async def wait_acknowledged(self, announcement: Announcement) -> None:
+        """Wait until all servers have acknowledged, for at most `_ACKNOWLEDGE_S`."""
+        until = self._clock.monotonic() + _ACKNOWLEDGE_S
+        while (
+            announcement.waiting_for
+            and self.server_pid
+            and (left := until - self._clock.monotonic()) > 0
+        ):
+            await self._clock.wait_at_most(announcement.all_acknowledged, left)
 
-    async def _live(self, connection: Connection) -> None:
-        """Serve one connection after another."""
+    async def _run_forever(self, connection: Connection) -> None:
+        """Use one connection after another."""
         while True:
             try:
                 await self._serve(connection)
-            except BROKEN as error:
-                log.warning("the connection to the other servers broke: %s", in_words(error))
-            except Exception:  # a fault of ours; without this line our jobs would be taken from us
-                log.exception("the connection to the other servers is made anew")
-            self._hang_up()
-            connection = await self._listening_again()
+            except POSTGRES_ERRORS as error:
+                log.warning(
+                    "the connection to the other servers was lost: %s", describe_error(error)
+                )
+            except (
+                Exception
+            ):  # an error in our code; without this loop other servers would take over our jobs
+                log.exception("the connection to the other servers failed and is opened again")
+            self._disconnect()
+            connection = await self._reconnect()
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.terminate()
-        self.name, self._connection = 0, None
-        self._words.clear()
+        self.server_pid, self._connection = 0, None
+        self._messages.clear()
 
     async def _serve(self, connection: Connection) -> None:
-        """Say what is to be said as it comes, and everything else at each beat, until it ends."""
+        """Send pending notifications at once, and beat regularly, until the connection is lost."""
         while not connection.is_closed():
             await self._beat(connection)
             beat_at = self._clock.monotonic() + self._lease.total_seconds() / 3
             while not connection.is_closed() and (left := beat_at - self._clock.monotonic()) > 0:
-                if self._heard and (self._taking_in is None or self._taking_in.done()):
-                    # Not here: no beat may be late because the store is busy.
-                    self._taking_in = asyncio.create_task(self._take_in())
-                await self._speak(connection)
+                if self._received and (self._processing is None or self._processing.done()):
+                    # In a task of its own: a slow store must not delay a beat.
+                    self._processing = asyncio.create_task(self._process_received())
+                await self._send_pending(connection)
                 await self._clock.wait_at_most(self._wake, left)
                 self._wake.clear()
 
-    async def _speak(self, connection: Connection) -> None:
+    async def _send_pending(self, connection: Connection) -> None:
         if self._freed:
             numbers = list(self._freed)
             await self._free(connection, numbers)
             del self._freed[: len(numbers)]
-        while self._taken_in:
-            heard = self._taken_in.pop()
-            await connection.execute(_NOTIFY, FOLLOWED, f"{heard.leader} {heard.number}")
-        if self._due is not None:
-            self._told, self._due = self._due, None
-            await connection.execute(_NOTIFY, JOBS, str(micros(self._told)))
-        for _ in range(len(self._words)):  # more may come all the time, and a beat is due
-            await connection.execute(_NOTIFY_EACH, *self._words.popleft())
+        while self._to_acknowledge:
+            received = self._to_acknowledge.pop()
+            await connection.execute(
+                _NOTIFY, ACKNOWLEDGEMENTS, f"{received.announcer} {received.number}"
+            )
+        if self._due_to_notify is not None:
+            self._last_notified, self._due_to_notify = self._due_to_notify, None
+            await connection.execute(_NOTIFY, JOBS, str(to_micros(self._last_notified)))
+        for _ in range(
+            len(self._messages)
+        ):  # only those present now: more may come at any time, and a beat is due
+            await connection.execute(_NOTIFY_EACH, *self._messages.popleft())
 
     async def _free(self, connection: Connection, numbers: Sequence[int]) -> None:
-        """Jobs of ours are anybody's from now on."""
+        """Free jobs of ours, so that any server can claim them."""
         rows = await connection.fetch(_FREE_OURS, numbers)
         self.claims.difference_update(numbers)
         if rows:
-            earliest = moment(min(due_at for (due_at,) in rows))
+            earliest = to_datetime(min(due_at for (due_at,) in rows))
             self._on_job(earliest)
-            self.tell_job(earliest)
+            self.notify_job(earliest)
 
-    async def _take_in(self) -> None:
-        """Follow what others announced; what we cannot take in we try again at the next beat."""
-        heard, self._heard = self._heard, []
-        if await self._on_news({topic for each in heard for topic in each.topics}):
-            self._taken_in += heard
+    async def _process_received(self) -> None:
+        """Process received announcements; those that fail are tried again at the next beat."""
+        received, self._received = self._received, []
+        if await self._on_announcement({topic for each in received for topic in each.topics}):
+            self._to_acknowledge += received
             self._wake.set()
         else:
-            self._heard += heard
+            self._received += received
 
-    def _hear(self, _connection: object, sender: int, channel: str, payload: object) -> None:
-        """A notification came. What we said ourselves we know."""
+    def _on_notification(
+        self, _connection: object, sender: int, channel: str, payload: object
+    ) -> None:
+        """Handle a notification of another server."""
         first, *more = str(payload).split()
         if channel == JOBS:
-            if sender != self.name:
-                self._on_job(moment(int(first)))
+            if sender != self.server_pid:
+                self._on_job(to_datetime(int(first)))
             return
-        leader, number = int(first), int(more[0])
-        if channel == FOLLOWED:
-            news = self._news.get(number)
-            if leader == self.name and news is not None:
-                news.follows(sender)
-        elif leader != self.name:
-            self._heard.append(_Heard(leader, number, frozenset(map(Topic, more[1:]))))
+        announcer, number = int(first), int(more[0])
+        if channel == ACKNOWLEDGEMENTS:
+            announcement = self._announcements.get(number)
+            if announcer == self.server_pid and announcement is not None:
+                announcement.acknowledge(sender)
+        elif announcer != self.server_pid:
+            self._received.append(
+                _ReceivedAnnouncement(announcer, number, frozenset(map(Topic, more[1:])))
+            )
             self._wake.set()
 
-    def _pass_on(
+    def _on_channel_notification(
         self,
-        hear: Callable[[str], None],
+        handler: Callable[[str], None],
         _connection: object,
         sender: int,
         _channel: str,
         payload: object,
     ) -> None:
-        if sender != self.name:
-            hear(str(payload))
+        if sender != self.server_pid:
+            handler(str(payload))
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
             await connection.execute(_EXTEND, list(self.claims), self._lease // _MICROSECOND)
-        # After a break that all felt, each of them first gets the time to extend its own.
-        if self._clock.monotonic() - self._stands_since > self._lease.total_seconds():
-            freed = await connection.fetch(_FREE_THE_DEAD)
+        # After an interruption that affected all servers, each first gets the time to extend its
+        # own leases.
+        if self._clock.monotonic() - self._connected_at > self._lease.total_seconds():
+            freed = await connection.fetch(_FREE_EXPIRED)
             if freed:
-                log.warning("%d jobs of a server that died are taken over", len(freed))
+                log.warning("%d jobs with expired leases are free for other servers", len(freed))
         due_at = await connection.fetchval(_NEXT_DUE)
         if due_at is not None:
-            self._on_job(moment(due_at))
+            self._on_job(to_datetime(due_at))
         self._on_beat()
 
-    async def _listening(self) -> Connection:
+    async def _connect_and_listen(self) -> Connection:
         connection = await self._connect()
         try:
-            connection.add_termination_listener(self._woken)
-            for channel in (JOBS, NEWS, FOLLOWED):
-                await connection.add_listener(channel, self._hear)
-            for channel, hear in self._hears.items():
-                await connection.add_listener(channel, partial(self._pass_on, hear))
+            connection.add_termination_listener(self._wake_up)
+            for channel in (JOBS, ANNOUNCEMENTS, ACKNOWLEDGEMENTS):
+                await connection.add_listener(channel, self._on_notification)
+            for channel, handler in self._channels.items():
+                await connection.add_listener(
+                    channel, partial(self._on_channel_notification, handler)
+                )
         except BaseException:
             connection.terminate()
             raise
-        self.name, self._connection = connection.get_server_pid(), connection
-        self._stands_since = self._clock.monotonic()
+        self.server_pid, self._connection = connection.get_server_pid(), connection
+        self._connected_at = self._clock.monotonic()
         return connection
 
-    async def _listening_again(self) -> Connection:
-        """Try for as long as it takes; whatever was announced meanwhile was missed."""
+    async def _reconnect(self) -> Connection:
+        """Try to connect until it succeeds; announcements in between were missed."""
         while True:
-            await self._clock.wait_at_most(asyncio.Event(), _PAUSE_S)
+            await self._clock.wait_at_most(asyncio.Event(), _RECONNECT_S)
             try:
-                connection = await self._listening()
-            except BROKEN as error:
-                log.warning("Postgres is away, trying again: %s", in_words(error))
-                self._hang_up()
+                connection = await self._connect_and_listen()
+            except POSTGRES_ERRORS as error:
+                log.warning("Postgres is away, trying again: %s", describe_error(error))
+                self._disconnect()
                 continue
             log.warning("Postgres is back")
-            self._told = None
-            self._heard.append(_WHATEVER_IT_WAS)
-            self._on_back()
+            self._last_notified = None
+            self._received.append(_ALL_TOPICS)
+            self._on_reconnect()
             return connection
 
-    def _woken(self, _connection: object) -> None:
+    def _wake_up(self, _connection: object) -> None:
         self._wake.set()
 
 
-def _nothing() -> None:
-    """Nobody wants to know."""
+def _do_nothing() -> None:
+    """Do nothing."""

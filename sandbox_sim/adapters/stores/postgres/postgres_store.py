@@ -1,9 +1,9 @@
-"""State in a Postgres database: servers that share one act as one gateway.
+"""The Postgres store: servers that share one database act as one gateway.
 
-A unit of work is one transaction on one of a few connections. It is READ COMMITTED, and what reads
-in order to decide first takes a lock on what it reads, so that the next one with the same key sees
-what this one wrote. A job is claimed for a time, its lease; a server that lives extends the leases
-of what it works on, and those of one that died run out, so that another does its work.
+A unit of work is one transaction on one of a few connections. It is READ COMMITTED: a unit that
+reads in order to decide first locks what it reads, so that the next unit with the same key sees its
+writes. A job is claimed for a limited time, its lease. A live server extends the leases of its
+jobs; the leases of a dead server expire, and another server takes over its jobs.
 """
 
 import asyncio
@@ -19,45 +19,45 @@ import asyncpg
 from sandbox_sim.adapters.stores.change_notifier import ChangeNotifier
 from sandbox_sim.adapters.stores.postgres.event_relay import PostgresRelay
 from sandbox_sim.adapters.stores.postgres.postgres_connection import (
-    BROKEN,
-    PATIENCE_S,
+    CONNECT_TIMEOUT_S,
+    POSTGRES_ERRORS,
     Borrowed,
     Pool,
     connect,
-    in_words,
+    describe_error,
     open_pool,
 )
-from sandbox_sim.adapters.stores.postgres.postgres_notifications import Line
+from sandbox_sim.adapters.stores.postgres.postgres_notifications import ServerChannel
 from sandbox_sim.adapters.stores.postgres.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres.postgres_url import masked
-from sandbox_sim.adapters.stores.sql.sql_unit import FORGET_EVERY
+from sandbox_sim.adapters.stores.sql.sql_unit import CLEANUP_INTERVAL
 from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
 LEASE: Final = timedelta(seconds=15)
-# How often a unit is tried that gets into the way of another.
-_TRIES: Final = 6
-_AGAIN: Final = (
+# How often a unit that conflicts with another one is tried.
+_MAX_TRIES: Final = 6
+_RETRIED_ERRORS: Final = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
     asyncpg.InvalidCachedStatementError,
 )
-# Seconds that units of work in hand may still take when we close.
+# Seconds that running units may still take when the store closes.
 _CLOSING_S: Final = 2.0
 
 log = logging.getLogger("sandbox_sim.store")
 
 
 class PostgresStore(ChangeNotifier):
-    """The `Store` of several servers behind a balancer.
+    """The `Store` of several servers behind a load balancer.
 
-    gate: a job that falls due at once is claimed by nobody while it holds the transaction, so
-    that another server sends no callback before the answer is written (D16).
-    lease: how long a job stays claimed without a sign of life.
+    gate: while it holds a transaction, no server claims a job of that transaction that falls due at
+    once, so that no other server sends the callback before the answer is written (D16).
+    lease: how long a job stays claimed without an extension.
     """
 
     def __init__(
@@ -69,153 +69,154 @@ class PostgresStore(ChangeNotifier):
         self._gate = gate or AnswerGate()
         self._lease = lease
         self._pool: Pool | None = None
-        self._line = Line(
+        self._channel = ServerChannel(
             lambda: connect(url),
             clock,
             lease,
             on_job=self._on_job,
-            on_news=self._on_news,
+            on_announcement=self._on_announcement,
             on_beat=self._on_beat,
         )
-        self.relay = PostgresRelay(self._line, clock, lease)
-        self._forget_at: datetime | None = None
-        self._tidying: asyncio.Task[None] | None = None
+        self.relay = PostgresRelay(self._channel, clock, lease)
+        self._cleanup_at: datetime | None = None
+        self._cleanup: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect and bring the tables up to date; `StoreError` says why that cannot be."""
+        """Connect and migrate the tables; raises `StoreError` that says why not."""
         try:
             self._pool = await open_pool(self._url)
             async with self._pool.acquire() as connection:
                 await migrate(connection)
-            await self._line.open()
+            await self._channel.open()
         except BaseException as error:
             await self.close()
-            raise self._in_words(error) from None
+            raise self._as_store_error(error) from None
 
     async def close(self) -> None:
-        """Finish what was asked for, give back what is claimed, and disconnect."""
+        """Wait a short time for units, free the claimed jobs, and disconnect."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
-        if self._tidying is not None:
-            self._tidying.cancel()
+        if self._cleanup is not None:
+            self._cleanup.cancel()
         closing = asyncio.create_task(_close(pool))
         await asyncio.wait({closing}, timeout=_CLOSING_S)
         if not closing.done():
             closing.cancel()
             await asyncio.wait({closing}, timeout=_CLOSING_S)
         self.relay.close()
-        await self._line.close()
+        await self._channel.close()
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
-        """Do `work` in a transaction of its own; returns when that is committed.
+        """Run `work` in a transaction and return its result after the commit.
 
-        It may be called more than once, where others were in the way.
+        `work` runs again, up to six times in all, where it conflicts with other units. Raises what
+        it raised, or `StoreError`.
         """
         return await self._run(work)
 
     async def _run(self, work: Callable[[PostgresUnit], Awaitable[T]]) -> T:
         try:
-            for tries in range(_TRIES - 1):
-                with contextlib.suppress(*_AGAIN):
-                    return await self._once(work, tries)
-            return await self._once(work, _TRIES - 1)
-        except (*BROKEN, StoreError) as error:
-            raise self._in_words(error) from error
+            for tries in range(_MAX_TRIES - 1):
+                with contextlib.suppress(*_RETRIED_ERRORS):
+                    return await self._try(work, tries)
+            return await self._try(work, _MAX_TRIES - 1)
+        except (*POSTGRES_ERRORS, StoreError) as error:
+            raise self._as_store_error(error) from error
 
-    async def _once(self, work: Callable[[PostgresUnit], Awaitable[T]], tries: int) -> T:
+    async def _try(self, work: Callable[[PostgresUnit], Awaitable[T]], tries: int) -> T:
         pool = self._pool
         if pool is None:
             raise StoreError("the store is closed")
-        connection = await pool.acquire(timeout=PATIENCE_S)
+        connection = await pool.acquire(timeout=CONNECT_TIMEOUT_S)
         try:
             unit = PostgresUnit(
                 connection,
                 self._clock,
                 self._gate,
-                self._line.claims,
+                self._channel.claims,
                 self._lease,
-                name=self._line.name,
+                server_pid=self._channel.server_pid,
                 tries=tries,
             )
             result = await work(unit)
-            news = self._line.news() if unit.announced else None
-            if news is not None:
-                news.followers = await unit.tell(news.number)
+            announcement = self._channel.announcement() if unit.announced else None
+            if announcement is not None:
+                announcement.waiting_for = await unit.send_announcement(announcement.number)
             await unit.commit()
         except BaseException as error:
-            await _undo(connection, error)
+            await _roll_back(connection, error)
             raise
         else:
             self._committed(unit)
         finally:
-            with contextlib.suppress(*BROKEN):
+            with contextlib.suppress(*POSTGRES_ERRORS):
                 await pool.release(connection)
-        # Without the connection: whoever is told may need one.
-        if news is not None:
-            await self._topic_notifier.tell(unit.announced)
-            await self._line.followed(news)
+        # After the connection is returned, because a listener may need one.
+        if announcement is not None:
+            await self._topic_notifier.notify(unit.announced)
+            await self._channel.wait_acknowledged(announcement)
         return result
 
     def _committed(self, unit: PostgresUnit) -> None:
-        """Let all know what came of a unit of work."""
-        self._line.claims |= unit.claimed | set(unit.held.values())
-        self._line.claims -= unit.finished
-        for network_id, number in unit.held.items():
-            self._gate.when_released(network_id, partial(self._line.let_go, number))
+        """Update claims and notify listeners after a commit."""
+        self._channel.claims |= unit.claimed | set(unit.gated.values())
+        self._channel.claims -= unit.finished
+        for network_id, number in unit.gated.items():
+            self._gate.when_released(network_id, partial(self._channel.free_job, number))
         for notice in self._watchers if unit.wrote else ():
             notice()
-        if unit.added is not None:
-            self._on_job(unit.added)
-            self._line.tell_job(unit.added)
+        if unit.earliest_added is not None:
+            self._on_job(unit.earliest_added)
+            self._channel.notify_job(unit.earliest_added)
 
     def _on_job(self, due_at: datetime) -> None:
-        if self._notice is not None:
-            self._notice(due_at)
+        if self._job_listener is not None:
+            self._job_listener(due_at)
 
-    async def _on_news(self, topics: Iterable[Topic]) -> bool:
-        """Let our watchers know what others announced; one that is closed need not."""
-        return self._pool is None or await self._topic_notifier.tell(topics)
+    async def _on_announcement(self, topics: Iterable[Topic]) -> bool:
+        """Notify our listeners of announced topics; returns True if the store is closed."""
+        return self._pool is None or await self._topic_notifier.notify(topics)
 
     def _on_beat(self) -> None:
         self.relay.beat()
-        if self._tidying is None or self._tidying.done():
-            self._tidying = asyncio.create_task(self._tidy())
+        if self._cleanup is None or self._cleanup.done():
+            self._cleanup = asyncio.create_task(self._clean_up())
 
-    async def _tidy(self) -> None:
-        """What is done now and then: forget what is over."""
+    async def _clean_up(self) -> None:
+        """Delete what has expired, from time to time."""
         try:
             now = self._clock.now()
-            if self._forget_at is None or now >= self._forget_at:
-                self._forget_at = now + FORGET_EVERY
-                await self._run(lambda unit: unit.forget(now))
+            if self._cleanup_at is None or now >= self._cleanup_at:
+                self._cleanup_at = now + CLEANUP_INTERVAL
+                await self._run(lambda unit: unit.delete_expired(now))
         except StoreError as error:
-            log.warning("what is over could not be forgotten: %s", error)
+            log.warning("expired records could not be deleted: %s", error)
 
-    def _in_words(self, error: BaseException) -> BaseException:
-        """What went wrong with Postgres, as a sentence; any other error as it is."""
-        if isinstance(error, BROKEN):
-            return StoreError(f"{masked(self._url)}: {in_words(error)}")
+    def _as_store_error(self, error: BaseException) -> BaseException:
+        """A `StoreError` for errors of Postgres; any other error unchanged."""
+        if isinstance(error, POSTGRES_ERRORS):
+            return StoreError(f"{masked(self._url)}: {describe_error(error)}")
         if isinstance(error, StoreError):
             return StoreError(f"{masked(self._url)}: {error}")
         return error
 
 
 async def _close(pool: Pool) -> None:
-    with contextlib.suppress(*BROKEN):
+    with contextlib.suppress(*POSTGRES_ERRORS):
         await pool.close()
 
 
-async def _undo(connection: Borrowed, error: BaseException) -> None:
-    """Leave nothing of a unit of work that failed; if that takes long, give the connection up."""
-    # Of a statement that was broken off nobody knows yet whether it began the transaction.
+async def _roll_back(connection: Borrowed, error: BaseException) -> None:
+    """Roll back a failed unit; if that takes too long, drop the connection."""
+    # A statement that was interrupted may or may not have begun the transaction.
     unsure = isinstance(error, asyncio.CancelledError | TimeoutError)
-    with contextlib.suppress(*BROKEN):  # a connection that is closed can do nothing
+    with contextlib.suppress(*POSTGRES_ERRORS):  # a connection that is closed can do nothing
         if unsure or connection.is_in_transaction():
             try:
                 if isinstance(error, asyncio.CancelledError):
                     connection.terminate()
                 else:
-                    await connection.execute("ROLLBACK", timeout=PATIENCE_S)
-            except BROKEN:
+                    await connection.execute("ROLLBACK", timeout=CONNECT_TIMEOUT_S)
+            except POSTGRES_ERRORS:
                 connection.terminate()

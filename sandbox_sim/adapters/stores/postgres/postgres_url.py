@@ -1,11 +1,11 @@
-"""The address of a Postgres store: told from others, and shown without its password."""
+"""The URL of a Postgres store: recognised, and shown without its password."""
 
 import re
 from typing import Final
 
 SCHEMES: Final = ("postgresql://", "postgres://")
-# Up to the last @, whatever stands before it: better to hide too much of an address that was
-# written wrongly than half a password. Parameters may hold passwords too.
+# Masks up to the last @: for a malformed URL it is better to hide too much than to show half a
+# password. Parameters may have passwords too.
 _PASSWORD: Final = re.compile(r"^(\w+://[^:@]*):.*@|(?<=password=)[^&]+", re.IGNORECASE)
 
 
@@ -15,5 +15,5 @@ def is_postgres(store: str) -> bool:
 
 
 def masked(store: str) -> str:
-    """The setting `store` as it may be shown."""
+    """The setting `store` with its password masked."""
     return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[1] else "***", store)

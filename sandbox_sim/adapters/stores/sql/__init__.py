@@ -1,1 +1,1 @@
-"""What the SQLite and the Postgres store share: tables, rows and statements."""
+"""The parts that the SQLite and Postgres stores share: tables, rows and statements."""

@@ -1,7 +1,7 @@
-"""Records as rows of SQL and back; the names of the columns are the names of the fields.
+"""Conversion of records to SQL rows and back; columns have the names of the fields.
 
-Times are whole microseconds since 1970 in UTC and money is text, so that both databases keep the
-same. What has a shape of its own and is never searched is JSON.
+Times are integers, in microseconds since 1970 (UTC), and money is text, so that both databases
+store the same values. Values with a structure that are never searched are JSON.
 """
 
 import json
@@ -13,15 +13,15 @@ from typing import Any, Final
 from sandbox_sim.domain.callbacks.callbacks import (
     Attempt,
     Callback,
-    Delivery,
+    DeliveryState,
     Profile,
     waiting_state,
 )
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import NO_SERVICE, Entry
-from sandbox_sim.domain.control.overrides import override_of
-from sandbox_sim.domain.control.user_rules import UserRule, UserRuleKind, match_of
+from sandbox_sim.domain.control.overrides import parse_override
+from sandbox_sim.domain.control.user_rules import UserRule, UserRuleKind, parse_match
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
@@ -33,42 +33,42 @@ from sandbox_sim.domain.vocabulary import Operation
 Row = Sequence[Any]
 
 TRANSACTION: Final = (*Payment._fields, *Transaction._fields[1:])
-CHECKOUT: Final = CardPage._fields
+CARD_PAGE: Final = CardPage._fields
 CALLBACK: Final = Callback._fields
 JOB: Final = Job._fields
 POSTING: Final = Posting._fields
 MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
 INBOX_MESSAGE: Final = ("id", "at", "document")
-RULE: Final = ("service_id", *UserRule._fields)
+USER_RULE: Final = ("service_id", *UserRule._fields)
 # The column `state` of every callback that waits for an attempt. The attempts tell `pending` from
 # `retrying`, so rows of versions without `retrying` are read alike.
-WAITING: Final = Delivery.PENDING.value
+WAITING: Final = DeliveryState.PENDING.value
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def micros(moment: datetime) -> int:
-    """Microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
+def to_micros(to_datetime: datetime) -> int:
+    """A time in microseconds since 1970."""
+    return (to_datetime - _EPOCH) // _MICROSECOND
 
 
-def moment(value: int) -> datetime:
-    """The moment so many microseconds after 1970."""
+def to_datetime(value: int) -> datetime:
+    """The time that many microseconds after 1970."""
     return _EPOCH + timedelta(microseconds=value)
 
 
-def _maybe_micros(moment: datetime | None) -> int | None:
-    return None if moment is None else micros(moment)
+def _maybe_micros(to_datetime: datetime | None) -> int | None:
+    return None if to_datetime is None else to_micros(to_datetime)
 
 
 def _maybe_moment(value: int | None) -> datetime | None:
-    return None if value is None else moment(value)
+    return None if value is None else to_datetime(value)
 
 
 def from_transaction(transaction: Transaction) -> Row:
-    """In the order of `TRANSACTION`; an override is JSON."""
+    """A row in the order of `TRANSACTION`; an override is JSON."""
     payment, override = transaction.payment, transaction.override
     return (
         payment.operation.value,
@@ -79,7 +79,7 @@ def from_transaction(transaction: Transaction) -> Row:
         *payment[5:],
         transaction.network_transaction_id,
         transaction.client_key,
-        micros(transaction.initiated_at),
+        to_micros(transaction.initiated_at),
         transaction.status.value,
         _maybe_micros(transaction.decided_at),
         None if override is None else json.dumps(override.shown()),
@@ -90,7 +90,7 @@ def from_transaction(transaction: Transaction) -> Row:
 
 
 def to_transaction(row: Row) -> Transaction:
-    """From the columns of `TRANSACTION`."""
+    """A transaction from a row in the order of `TRANSACTION`."""
     operation, service_id, transaction_id, reference, amount, *more = row
     *texts, network_id, client_key, initiated_at, status, decided_at, override = more[:-3]
     by_hand, *targets = more[-3:]
@@ -101,36 +101,36 @@ def to_transaction(row: Row) -> Transaction:
         payment,
         network_id,
         client_key,
-        moment(initiated_at),
+        to_datetime(initiated_at),
         Status(status),
         _maybe_moment(decided_at),
-        None if override is None else override_of(json.loads(override)),
+        None if override is None else parse_override(json.loads(override)),
         bool(by_hand),
         *targets,
     )
 
 
-def from_checkout(checkout: CardPage) -> Row:
-    """In the order of `CHECKOUT`."""
+def from_card_page(checkout: CardPage) -> Row:
+    """A row in the order of `CARD_PAGE`."""
     *ids, expires_at = checkout
-    return (*ids, micros(expires_at))
+    return (*ids, to_micros(expires_at))
 
 
-def to_checkout(row: Row) -> CardPage:
-    """From the columns of `CHECKOUT`."""
+def to_card_page(row: Row) -> CardPage:
+    """A card page from a row in the order of `CARD_PAGE`."""
     *ids, expires_at = row
-    return CardPage._make((*ids, moment(expires_at)))
+    return CardPage._make((*ids, to_datetime(expires_at)))
 
 
 def from_callback(callback: Callback) -> Row:
-    """In the order of `CALLBACK`; the attempts are JSON, their times counted from `created_at`."""
+    """A row in the order of `CALLBACK`; attempts are JSON, with times relative to `created_at`."""
     *texts, profile, body, signature, created_at, state, attempts, note, held, target = callback
     return (
         *texts,
         profile.value,
         body,
         signature,
-        micros(created_at),
+        to_micros(created_at),
         WAITING if state.is_waiting else state.value,
         json.dumps([_from_attempt(attempt, created_at) for attempt in attempts]),
         note,
@@ -140,52 +140,52 @@ def from_callback(callback: Callback) -> Row:
 
 
 def to_callback(row: Row) -> Callback:
-    """From the columns of `CALLBACK`."""
+    """A callback from a row in the order of `CALLBACK`."""
     *texts, profile, body, signature, created_at, state, attempts, note, held, target = row
-    begun = moment(created_at)
-    tried = tuple(_to_attempt(document, begun) for document in json.loads(attempts))
-    stands = waiting_state(tried=bool(tried)) if state == WAITING else Delivery(state)
-    standing = begun, stands, tried, note, bool(held), target
+    created = to_datetime(created_at)
+    tried = tuple(_to_attempt(document, created) for document in json.loads(attempts))
+    stands = waiting_state(tried=bool(tried)) if state == WAITING else DeliveryState(state)
+    standing = created, stands, tried, note, bool(held), target
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 
-def _from_attempt(attempt: Attempt, begun: datetime) -> Row:
+def _from_attempt(attempt: Attempt, created: datetime) -> Row:
     number, at, *answer, next_at = attempt
-    following = None if next_at is None else (next_at - begun) // _MICROSECOND
-    return (number, (at - begun) // _MICROSECOND, *answer, following)
+    next_at_offset = None if next_at is None else (next_at - created) // _MICROSECOND
+    return (number, (at - created) // _MICROSECOND, *answer, next_at_offset)
 
 
-def _to_attempt(document: Row, begun: datetime) -> Attempt:
+def _to_attempt(document: Row, created: datetime) -> Attempt:
     number, at, *answer, next_at = document
-    following = None if next_at is None else begun + next_at * _MICROSECOND
-    return Attempt._make((number, begun + at * _MICROSECOND, *answer, following))
+    next_at_offset = None if next_at is None else created + next_at * _MICROSECOND
+    return Attempt._make((number, created + at * _MICROSECOND, *answer, next_at_offset))
 
 
 def to_job(row: Row) -> Job:
-    """From the columns of `JOB`."""
+    """A job from a row in the order of `JOB`."""
     due_at, kind, *rest = row
-    return Job(moment(due_at), JobKind(kind), *rest)
+    return Job(to_datetime(due_at), JobKind(kind), *rest)
 
 
 def from_posting(posting: Posting) -> Row:
-    """In the order of `POSTING`."""
+    """A row in the order of `POSTING`."""
     service_id, account, amount, *texts, at = posting
-    return (service_id, account.value, str(amount), *texts, micros(at))
+    return (service_id, account.value, str(amount), *texts, to_micros(at))
 
 
 def to_posting(row: Row) -> Posting:
-    """From the columns of `POSTING`."""
+    """A posting from a row in the order of `POSTING`."""
     service_id, account, amount, *texts, at = row
-    return Posting._make((service_id, Account(account), Decimal(amount), *texts, moment(at)))
+    return Posting._make((service_id, Account(account), Decimal(amount), *texts, to_datetime(at)))
 
 
 def from_message(message: Message) -> Row:
-    """In the order of `MESSAGE`."""
+    """A row in the order of `MESSAGE`."""
     *plain, status, created_at, sent_at, provider_code, error_message = message
     return (
         *plain,
         status.value,
-        micros(created_at),
+        to_micros(created_at),
         _maybe_micros(sent_at),
         provider_code,
         error_message,
@@ -193,78 +193,88 @@ def from_message(message: Message) -> Row:
 
 
 def to_message(row: Row) -> Message:
-    """From the columns of `MESSAGE`."""
+    """A message from a row in the order of `MESSAGE`."""
     *plain, status, created_at, sent_at, provider_code, error_message = row
-    times = moment(created_at), _maybe_moment(sent_at)
+    times = to_datetime(created_at), _maybe_moment(sent_at)
     return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message))
 
 
 def from_entry(entry: Entry) -> Row:
-    """In the order of `ENTRY`; the warnings are JSON."""
-    transaction_id = entry.transaction_id and _clean(entry.transaction_id)
+    """A row in the order of `ENTRY`; the warnings are JSON."""
+    transaction_id = entry.transaction_id and _storable(entry.transaction_id)
     warnings = json.dumps(entry.warnings) if entry.warnings else "[]"
     return (
-        *(entry.id, micros(entry.at), entry.service_id or NO_SERVICE),
+        *(entry.id, to_micros(entry.at), entry.service_id or NO_SERVICE),
         *(entry.operation, transaction_id),
-        *(_clean(entry.method), _clean(entry.path)),
-        _clean(entry.request.decode("utf-8", "replace")),
-        *(entry.http_status, entry.code, entry.rule, _clean(entry.why)),
+        *(_storable(entry.method), _storable(entry.path)),
+        _storable(entry.request.decode("utf-8", "replace")),
+        *(entry.http_status, entry.code, entry.rule, _storable(entry.why)),
         *(warnings, entry.answer.decode(), entry.duration_ms),
     )
 
 
 def to_entry(row: Row) -> Entry:
-    """From the columns of `ENTRY`."""
+    """An entry from a row in the order of `ENTRY`."""
     values = dict(zip(ENTRY, row, strict=True))
     bodies = {name: values[name].encode() for name in ("request", "answer")}
     warnings = tuple(json.loads(values["warnings"]))
-    values.update(at=moment(values["at"]), service_id=values["service_id"] or None)
+    values.update(at=to_datetime(values["at"]), service_id=values["service_id"] or None)
     return Entry(**{**values, **bodies, "warnings": warnings})
 
 
 def from_clock_state(state: ClockState) -> Row:
-    """As `shift` and `frozen_at`."""
+    """A row with `shift` and `frozen_at`."""
     return state.shift // _MICROSECOND, _maybe_micros(state.frozen_at)
 
 
 def to_clock_state(row: Row) -> ClockState | None:
-    """From these two; no clock was set where `shift` is missing."""
+    """The clock state from such a row; None where `shift` is NULL, because none was set."""
     shift, frozen_at = row
     if shift is None:
         return None
     return ClockState(shift * _MICROSECOND, _maybe_moment(frozen_at))
 
 
-def from_rule(rule: UserRule) -> Row:
-    """In the order of `RULE`; `match` and `effect` are JSON."""
+def from_user_rule(rule: UserRule) -> Row:
+    """A row in the order of `USER_RULE`; `match` and `effect` are JSON."""
     rule_id, kind, match, effect, times, created_at, *counts = rule
     documents = json.dumps(match.shown()), json.dumps(effect)
-    return (match.service_id, rule_id, kind.value, *documents, times, micros(created_at), *counts)
+    return (
+        match.service_id,
+        rule_id,
+        kind.value,
+        *documents,
+        times,
+        to_micros(created_at),
+        *counts,
+    )
 
 
-def to_rule(row: Row) -> UserRule:
-    """From the columns of `RULE`."""
+def to_user_rule(row: Row) -> UserRule:
+    """A user rule from a row in the order of `USER_RULE`."""
     _, rule_id, kind, match, effect, times, created_at, *counts = row
-    documents = match_of(json.loads(match)), json.loads(effect)
-    return UserRule(rule_id, UserRuleKind(kind), *documents, times, moment(created_at), *counts)
+    documents = parse_match(json.loads(match)), json.loads(effect)
+    return UserRule(
+        rule_id, UserRuleKind(kind), *documents, times, to_datetime(created_at), *counts
+    )
 
 
-def _clean(text: str) -> str:
-    """The text without what no text column takes: NUL, and half of a pair of surrogates."""
+def _storable(text: str) -> str:
+    """The text without characters that no text column stores: NUL and unpaired surrogates."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace("\0", "\u2400")
 
 
 def from_inbox_message(message: InboxMessage) -> Row:
-    """In the order of `INBOX_MESSAGE`; a document, for no text column takes any character."""
+    """A row in the order of `INBOX_MESSAGE`; JSON, because no text column stores all characters."""
     message_id, at, *rest = message
-    return message_id, micros(at), json.dumps(rest)
+    return message_id, to_micros(at), json.dumps(rest)
 
 
 def to_inbox_message(row: Row) -> InboxMessage:
-    """From the columns of `INBOX_MESSAGE`."""
+    """A delivery from a row in the order of `INBOX_MESSAGE`."""
     message_id, at, document = row
     method, headers, body, signature = json.loads(document)
-    told = tuple(map(tuple, headers)), body, signature
-    return InboxMessage(message_id, moment(at), method, *told)
+    pairs = tuple(map(tuple, headers))
+    return InboxMessage(message_id, to_datetime(at), method, pairs, body, signature)

@@ -1,14 +1,14 @@
-"""The tables, as numbered migrations that are run in order and never changed once released.
+"""The tables, as numbered migrations that run in order and never change once released.
 
-What the two databases spell differently stands in braces: `{serial}` is a key that the database
-counts up. A `number` is the order in which rows came, because several may come at one moment of a
-clock that stands still; a `position` is the same among the messages of a service, without gaps.
+Braces mark what the two databases spell differently: `{serial}` is a key that the database
+increments. A `number` gives the order of rows, because several may be written at one time of a
+frozen clock. A `position` does the same for the messages of a service, without gaps.
 """
 
 from typing import Final
 
-# The tables whose rows belong to a service, and those that all services share. A reset forgets
-# what is in them and a snapshot keeps it. Columns called `at` or `…_at` are times, and no others.
+# The tables whose rows belong to a service, and those that all services share. A reset empties them
+# and a snapshot copies them. Columns named `at` or `…_at` are times, and no others.
 OF_SERVICES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
     *("requests", "journals", "rules"),
@@ -150,14 +150,14 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_by_service ON requests (service_id, number);
 
--- How many requests of a service there are, and how many made room for newer ones.
+-- For each service, how many requests are stored, and how many were deleted for newer ones.
 CREATE TABLE journals (
     service_id BIGINT PRIMARY KEY,
     kept BIGINT NOT NULL,
     dropped BIGINT NOT NULL
 );
 
--- The service of a rule for all of them is NULL.
+-- service_id is NULL where a rule is for every service.
 CREATE TABLE rules (
     number {serial},
     id TEXT NOT NULL UNIQUE,
@@ -171,7 +171,7 @@ CREATE TABLE rules (
     used BIGINT NOT NULL
 );
 
--- Beside it there is a table with a copy of each of its tables, `snapshot_<number>_<table>`.
+-- Each snapshot also has a table `snapshot_<number>_<table>` for each table that it copies.
 CREATE TABLE snapshots (
     number {serial},
     name TEXT NOT NULL UNIQUE,
@@ -180,7 +180,7 @@ CREATE TABLE snapshots (
     records TEXT NOT NULL
 );
 
--- One row: the first number that nobody has reserved, NULL before anybody did.
+-- One row: the first number that is not reserved; NULL before the first reservation.
 CREATE TABLE numbers (first_free BIGINT);
 INSERT INTO numbers VALUES (NULL);
 
@@ -191,13 +191,13 @@ CREATE TABLE clock (
 );
 INSERT INTO clock VALUES (NULL, NULL);
 """,
-    # Addresses as they came, where the column with their name has them masked.
+    # Addresses with their secrets, where the column of their name has them masked.
     """
 ALTER TABLE transactions ADD COLUMN callback_target TEXT;
 ALTER TABLE transactions ADD COLUMN landing_target TEXT;
 ALTER TABLE callbacks ADD COLUMN target TEXT;
 """,
-    # How many bytes of memory a delivery takes: all inboxes together are bounded by them.
+    # The memory that a delivery takes, in bytes: it limits all inboxes together.
     """
 ALTER TABLE inbox ADD COLUMN size BIGINT NOT NULL DEFAULT 0;
 UPDATE inbox SET size = length(document);
@@ -207,5 +207,5 @@ CREATE INDEX inbox_sizes ON inbox (number, size);
 
 
 def script(version: int, *, serial: str) -> str:
-    """The migration to a version, counted from 1, in the words of one database."""
+    """The migration to a version, counted from 1, in the SQL of one database."""
     return MIGRATIONS[version - 1].format(serial=serial)

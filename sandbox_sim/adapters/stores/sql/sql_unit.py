@@ -1,7 +1,7 @@
-"""One unit of work in SQL, for SQLite and Postgres alike: what they differ in is left open.
+"""One unit of work in SQL, shared by SQLite and Postgres.
 
-Statements take `?` for a value. Rows are found by what the interface calls them; `number` and
-`position` only keep the order in which they came.
+`?` is a parameter. Rows are found by the ids of the interface; `number` and `position` only keep
+their order.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from sandbox_sim.adapters.stores.sql import rows
 from sandbox_sim.adapters.stores.sql.journal import SqlJournal
-from sandbox_sim.adapters.stores.sql.rows import micros, moment
+from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.snapshots import SqlSnapshots
 from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql.user_rules import SqlUserRules
@@ -41,11 +41,11 @@ _TRANSACTION = select(
 _TRANSACTION_BY_NETWORK_ID = select(
     rows.TRANSACTION, "transactions", "network_transaction_id = ? AND service_id = ?"
 )
-_ADD_CHECKOUT = insert("checkouts", rows.CHECKOUT)
-_CHECKOUT = select(rows.CHECKOUT, "checkouts", "id = ?")
+_ADD_CARD_PAGE = insert("checkouts", rows.CARD_PAGE)
+_CARD_PAGE = select(rows.CARD_PAGE, "checkouts", "id = ?")
 _SAVE_CALLBACK = upsert("callbacks", "id", rows.CALLBACK)
 _CALLBACK = select(rows.CALLBACK, "callbacks", "id = ?")
-_LET_GO = (
+_RELEASE_CALLBACKS = (
     "UPDATE callbacks SET held = 0 WHERE held = 1 AND service_id = ? "
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
@@ -77,48 +77,49 @@ _MESSAGES = select(
     "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
 )
 _ADD_INBOX_MESSAGE = insert("inbox", ("name", "size", *rows.INBOX_MESSAGE))
-_INBOX_OVERFLOW = (
+_TRIM_INBOX = (
     "DELETE FROM inbox WHERE name = ? AND number <= "
     "(SELECT number FROM inbox WHERE name = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
 _INBOX_BYTES = "SELECT sum(size) FROM inbox"
-_FORGET_INBOX_MESSAGES = (
+_TRIM_INBOXES = (
     "DELETE FROM inbox WHERE number <= (SELECT max(number) FROM "
     "(SELECT number, sum(size) OVER (ORDER BY number DESC) AS together FROM inbox) AS newest "
     "WHERE together > ?)"
 )
 _RESERVE = "UPDATE numbers SET first_free = coalesce(first_free, ?) + ? RETURNING first_free - ?"
-_FIRST_LIVE = "SELECT number FROM transactions WHERE initiated_at > ? ORDER BY number LIMIT 1"
-_FORGET_TRANSACTIONS = (
+_FIRST_UNEXPIRED = "SELECT number FROM transactions WHERE initiated_at > ? ORDER BY number LIMIT 1"
+_DELETE_TRANSACTIONS = (
     "DELETE FROM transactions WHERE number < ? AND initiated_at <= ? "
     "AND (status <> ? OR by_hand = 1)"
 )
-_FORGET_CALLBACKS = (
+_DELETE_CALLBACKS = (
     "DELETE FROM callbacks WHERE service_id = ? AND state <> ? AND number <= "
     "(SELECT number FROM callbacks WHERE service_id = ? AND state <> ? "
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
-# How often, in gateway time, a store lets go of what is over.
-FORGET_EVERY: Final = timedelta(minutes=1)
-_A_NUMBER_BEYOND_ALL: Final = 2**62
-_A_DAY: Final = micros(moment(0) + timedelta(days=1))
+# How often a store deletes what has expired, in gateway time.
+CLEANUP_INTERVAL: Final = timedelta(minutes=1)
+_MAX_NUMBER: Final = 2**62
+_DAY_MICROS: Final = to_micros(to_datetime(0) + timedelta(days=1))
 
 
 class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
-    """The `Unit` of both databases."""
+    """The `Unit` of both databases; the subclasses add what differs."""
 
-    # What a claim writes into `lease_until`, and how it passes over what others are claiming.
+    # The value that a claim writes to `lease_until`, and the clause that skips rows locked by other
+    # claims.
     LEASE: str
-    PASSING_OVER: ClassVar[str] = ""
+    SKIP_LOCKED: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
-        self.added = None
+        self.earliest_added = None
         self._clock = clock
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         await self._lock("transaction", service_id, transaction_id)
-        row = await self._row(_TRANSACTION, service_id, transaction_id)
+        row = await self._fetch_one(_TRANSACTION, service_id, transaction_id)
         found = None if row is None else rows.to_transaction(row)
         return None if found is None or found.expires_at <= self._clock.now() else found
 
@@ -126,48 +127,48 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         self, service_id: int, network_transaction_id: str
     ) -> Transaction | None:
         await self._lock("network id", network_transaction_id)
-        row = await self._row(_TRANSACTION_BY_NETWORK_ID, network_transaction_id, service_id)
+        row = await self._fetch_one(_TRANSACTION_BY_NETWORK_ID, network_transaction_id, service_id)
         found = None if row is None else rows.to_transaction(row)
         return None if found is None or found.is_over(self._clock.now()) else found
 
     async def add_transaction(self, transaction: Transaction) -> None:
-        await self._rows(_ADD_TRANSACTION, *rows.from_transaction(transaction))
+        await self._fetch(_ADD_TRANSACTION, *rows.from_transaction(transaction))
 
     async def save_transaction(self, transaction: Transaction) -> None:
-        await self._rows(
+        await self._fetch(
             _SAVE_TRANSACTION,
             transaction.payment.party,
             transaction.status.value,
-            None if transaction.decided_at is None else micros(transaction.decided_at),
+            None if transaction.decided_at is None else to_micros(transaction.decided_at),
             int(transaction.by_hand),
             transaction.callback_target,
             transaction.network_transaction_id,
         )
 
-    async def checkout(self, checkout_id: str) -> CardPage | None:
+    async def card_page(self, checkout_id: str) -> CardPage | None:
         await self._lock("checkout", checkout_id)
-        row = await self._row(_CHECKOUT, checkout_id)
-        found = None if row is None else rows.to_checkout(row)
+        row = await self._fetch_one(_CARD_PAGE, checkout_id)
+        found = None if row is None else rows.to_card_page(row)
         return None if found is None or found.expires_at <= self._clock.now() else found
 
     async def add_card_page(self, checkout: CardPage) -> None:
-        await self._rows(_ADD_CHECKOUT, *rows.from_checkout(checkout))
+        await self._fetch(_ADD_CARD_PAGE, *rows.from_card_page(checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
-        row = await self._row(_CALLBACK, callback_id)
+        row = await self._fetch_one(_CALLBACK, callback_id)
         found = None if row is None else rows.to_callback(row)
         ours = found is not None and service_id in {None, found.service_id}
         return found if ours else None
 
     async def save_callback(self, callback: Callback) -> None:
-        await self._rows(_SAVE_CALLBACK, *rows.from_callback(callback))
+        await self._fetch(_SAVE_CALLBACK, *rows.from_callback(callback))
 
-    async def services_held(self) -> Sequence[int]:
-        found = await self._rows("SELECT DISTINCT service_id FROM callbacks WHERE held = 1")
+    async def services_with_held_callbacks(self) -> Sequence[int]:
+        found = await self._fetch("SELECT DISTINCT service_id FROM callbacks WHERE held = 1")
         return [service_id for (service_id,) in found]
 
-    async def let_go(self, service_id: int, callback_id: str) -> Sequence[str]:
-        found = await self._rows(_LET_GO, service_id, callback_id)
+    async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
+        found = await self._fetch(_RELEASE_CALLBACKS, service_id, callback_id)
         return [name for _, name in sorted((number, name) for number, name in found)]
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
@@ -177,7 +178,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
             "network_transaction_id",
             listing,
             "(initiated_at > ? OR (status = ? AND by_hand = 0))",
-            *(_over(self._clock.now()), Status.PENDING.value),
+            *(_expiry_bound(self._clock.now()), Status.PENDING.value),
         )
         return [rows.to_transaction(row) for row in found]
 
@@ -191,72 +192,72 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
-        await self._rows(_ADD_JOB, micros(due_at), kind.value, service_id, subject)
+        await self._fetch(_ADD_JOB, to_micros(due_at), kind.value, service_id, subject)
         self._note_added(due_at)
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
-        # Chosen in an expression of its own, because Postgres may run a subquery more than once,
-        # and then it would claim more than the limit.
+        # A CTE chooses the rows, because Postgres may run a subquery several times and then claim
+        # more than the limit.
         claim = (
             "WITH due AS (SELECT number FROM jobs WHERE lease_until = 0 AND due_at <= ? "
-            f"ORDER BY due_at, number LIMIT ?{self.PASSING_OVER}) "
+            f"ORDER BY due_at, number LIMIT ?{self.SKIP_LOCKED}) "
             f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM due) "
             f"RETURNING {', '.join(rows.JOB)}"
         )
-        found = map(rows.to_job, await self._rows(claim, micros(now), limit))
+        found = map(rows.to_job, await self._fetch(claim, to_micros(now), limit))
         return sorted(found, key=lambda job: (job.due_at, job.number))
 
     async def finish(self, job: Job) -> None:
-        # A number may be given again once its job is gone: to the next attempt for one, or to the
-        # same one when it is restored.
-        gone = await self._rows(
+        # A job number may be reused after the job is gone, for another job or for the same job
+        # after a restore.
+        gone = await self._fetch(
             "DELETE FROM jobs WHERE number = ? AND subject = ? AND due_at = ? AND lease_until > 0 "
             "RETURNING number",
-            *(job.number, job.subject, micros(job.due_at)),
+            *(job.number, job.subject, to_micros(job.due_at)),
         )
         if not gone:
-            raise JobLost(f"job {job.number} is done already, forgotten, or another server's now")
+            raise JobLost(f"job {job.number} is finished, deleted, or claimed by another server")
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
         if not callback_ids:
             return []
         statement = _BRING_FORWARD.format(subjects=", ".join("?" for _ in callback_ids))
-        values = micros(now), micros(now), JobKind.DELIVER.value
-        found = await self._rows(statement, *values, *callback_ids)
+        values = to_micros(now), to_micros(now), JobKind.DELIVER.value
+        found = await self._fetch(statement, *values, *callback_ids)
         if found:
             self._note_added(now)
         return [subject for (subject,) in found]
 
     def _note_added(self, due_at: datetime) -> None:
-        if self.added is None or due_at < self.added:
-            self.added = due_at
+        if self.earliest_added is None or due_at < self.earliest_added:
+            self.earliest_added = due_at
 
     async def next_due(self) -> datetime | None:
-        row = await self._row("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
-        return None if row is None or row[0] is None else moment(row[0])
+        row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
+        return None if row is None or row[0] is None else to_datetime(row[0])
 
     async def balance(self, service_id: int, account: Account) -> Balance | None:
         await self._lock("balance", service_id, account)
-        row = await self._row(_BALANCE, service_id, account.value)
-        return None if row is None else Balance(Decimal(row[0]), moment(row[1]))
+        row = await self._fetch_one(_BALANCE, service_id, account.value)
+        return None if row is None else Balance(Decimal(row[0]), to_datetime(row[1]))
 
     async def post(self, posting: Posting) -> None:
         before = await self.balance(posting.service_id, posting.account)
         balance = Balance(posting.amount, posting.at) if before is None else before.after(posting)
-        await self._rows(_POST, *rows.from_posting(posting))
-        await self._rows(
+        await self._fetch(_POST, *rows.from_posting(posting))
+        await self._fetch(
             _SAVE_BALANCE,
             posting.service_id,
             posting.account.value,
             str(balance.amount),
-            micros(posting.at),
+            to_micros(posting.at),
         )
 
     async def postings(self, service_id: int) -> Sequence[Posting]:
-        return [rows.to_posting(row) for row in await self._rows(_POSTINGS, service_id)]
+        return [rows.to_posting(row) for row in await self._fetch(_POSTINGS, service_id)]
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
-        after = None if query.after is None else min(query.after, _A_NUMBER_BEYOND_ALL)
+        after = None if query.after is None else min(query.after, _MAX_NUMBER)
         condition, values = where(
             {
                 "service_id = ?": query.service_id,
@@ -269,23 +270,23 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         statement = select(
             ("number", *rows.POSTING), "postings", f"{condition} ORDER BY number DESC LIMIT ?"
         )
-        found = await self._rows(statement, *values, query.limit)
+        found = await self._fetch(statement, *values, query.limit)
         return [LedgerLine(number, rows.to_posting(row)) for number, *row in found]
 
     async def audit(self, service_id: int | None) -> Sequence[Audit]:
-        # One statement, so that both figures are of one moment. Amounts are text, which no
-        # database adds up exactly; but those of most postings are the same few.
+        # One statement, so that both figures are from one moment. Amounts are text, which no
+        # database adds up exactly, but most postings have one of a few amounts.
         condition, values = where({"service_id = ?": service_id})
-        found = await self._rows(_AUDIT.format(condition=condition), *values, *values)
-        held: dict[tuple[int, str], Decimal] = {}
+        found = await self._fetch(_AUDIT.format(condition=condition), *values, *values)
+        balances: dict[tuple[int, str], Decimal] = {}
         posted: dict[tuple[int, str], list[Decimal]] = {}
         for service, account, amount, times in found:
             key = service, account
             posted.setdefault(key, []).extend([Decimal(amount)] * times)
             if times == 0:
-                held[key] = Decimal(amount)
+                balances[key] = Decimal(amount)
         return [
-            Audit(key[0], Account(key[1]), held.get(key, Decimal(0)), ledger.total(amounts))
+            Audit(key[0], Account(key[1]), balances.get(key, Decimal(0)), ledger.exact_sum(amounts))
             for key, amounts in posted.items()
         ]
 
@@ -294,97 +295,99 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         await self._lock("messages", service_id)
         last = await self._last_position(service_id)
         numbered = enumerate(map(rows.from_message, messages), last + 1)
-        await self._each(_ADD_MESSAGE, [(position, *row) for position, row in numbered])
+        await self._execute_many(_ADD_MESSAGE, [(position, *row) for position, row in numbered])
 
     async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
-        found = await self._rows(_MESSAGES, service_id, subject, subject)
+        found = await self._fetch(_MESSAGES, service_id, subject, subject)
         return [rows.to_message(row) for row in found]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         changes = [(*row[-5:-4], *row[-3:], row[0]) for row in map(rows.from_message, messages)]
-        await self._each(_SAVE_MESSAGE, changes)
+        await self._execute_many(_SAVE_MESSAGE, changes)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         values: list[object]
         if query.filtered:
-            condition, values = _filters(query)
-            count = await self._row(f"SELECT count(*) FROM messages WHERE {condition}", *values)
+            condition, values = _history_filters(query)
+            count = await self._fetch_one(
+                f"SELECT count(*) FROM messages WHERE {condition}", *values
+            )
             total = count[0] if count else 0
             page = f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
-            values += [query.limit, query.first]
+            values += [query.limit, query.offset]
         else:
-            # Positions have no gaps, so any page is as near as the first.
+            # Positions have no gaps, so every page costs the same.
             total = await self._last_position(query.service_id)
             page = "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC"
-            newest = total - query.first
+            newest = total - query.offset
             values = [query.service_id, newest, newest - query.limit]
-        if query.first >= total:
+        if query.offset >= total:
             return [], total
-        found = await self._rows(select(rows.MESSAGE, "messages", page), *values)
+        found = await self._fetch(select(rows.MESSAGE, "messages", page), *values)
         return [rows.to_message(row) for row in found], total
 
     async def _last_position(self, service_id: int) -> int:
-        row = await self._row(_LAST_POSITION, service_id)
+        row = await self._fetch_one(_LAST_POSITION, service_id)
         return (row[0] or 0) if row else 0
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         size = inbox.size_of(message)
-        await self._rows(_ADD_INBOX_MESSAGE, name, size, *rows.from_inbox_message(message))
-        await self._rows(_INBOX_OVERFLOW, name, name, inbox.KEPT_INBOX_MESSAGES)
-        ((together,),) = await self._rows(_INBOX_BYTES)
-        if together > inbox.KEPT_INBOX_BYTES:
-            await self._lock("inboxes")  # two that forget the same ones would wait for one another
-            await self._rows(_FORGET_INBOX_MESSAGES, inbox.KEPT_INBOX_BYTES)
+        await self._fetch(_ADD_INBOX_MESSAGE, name, size, *rows.from_inbox_message(message))
+        await self._fetch(_TRIM_INBOX, name, name, inbox.KEPT_INBOX_MESSAGES)
+        ((total_bytes,),) = await self._fetch(_INBOX_BYTES)
+        if total_bytes > inbox.KEPT_INBOX_BYTES:
+            await self._lock("inboxes")  # two units that delete the same rows would deadlock
+            await self._fetch(_TRIM_INBOXES, inbox.KEPT_INBOX_BYTES)
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
         found = await self._listed("inbox", rows.INBOX_MESSAGE, "id", listing, "name = ?", name)
         return [rows.to_inbox_message(row) for row in found]
 
     async def clear_inbox(self, name: str) -> int:
-        return len(await self._rows("DELETE FROM inbox WHERE name = ? RETURNING number", name))
+        return len(await self._fetch("DELETE FROM inbox WHERE name = ? RETURNING number", name))
 
     async def reserve(self, first: int, count: int) -> int:
-        ((begin,),) = await self._rows(_RESERVE, first, count, count)
-        return int(begin)
+        ((first,),) = await self._fetch(_RESERVE, first, count, count)
+        return int(first)
 
     async def clock(self) -> ClockState | None:
-        (row,) = await self._rows("SELECT shift, frozen_at FROM clock")
+        (row,) = await self._fetch("SELECT shift, frozen_at FROM clock")
         return rows.to_clock_state(row)
 
     async def save_clock(self, state: ClockState) -> None:
         values = rows.from_clock_state(state)
-        await self._rows("UPDATE clock SET shift = ?, frozen_at = ?", *values)
+        await self._fetch("UPDATE clock SET shift = ?, frozen_at = ?", *values)
 
-    async def forget(self, now: datetime) -> None:
-        """Let go of what nobody can ask for any more."""
-        over = _over(now)
-        live = await self._row(_FIRST_LIVE, over)
-        before = live[0] if live else _A_NUMBER_BEYOND_ALL
-        await self._rows(_FORGET_TRANSACTIONS, before, over, Status.PENDING.value)
-        await self._rows("DELETE FROM checkouts WHERE expires_at <= ?", micros(now))
+    async def delete_expired(self, now: datetime) -> None:
+        """Delete records that no request can return any more."""
+        bound = _expiry_bound(now)
+        live = await self._fetch_one(_FIRST_UNEXPIRED, bound)
+        before = live[0] if live else _MAX_NUMBER
+        await self._fetch(_DELETE_TRANSACTIONS, before, bound, Status.PENDING.value)
+        await self._fetch("DELETE FROM checkouts WHERE expires_at <= ?", to_micros(now))
         waiting = rows.WAITING
-        for (service_id,) in await self._rows("SELECT DISTINCT service_id FROM callbacks"):
-            await self._rows(
-                _FORGET_CALLBACKS, service_id, waiting, service_id, waiting, KEPT_CALLBACKS
+        for (service_id,) in await self._fetch("SELECT DISTINCT service_id FROM callbacks"):
+            await self._fetch(
+                _DELETE_CALLBACKS, service_id, waiting, service_id, waiting, KEPT_CALLBACKS
             )
 
 
-def _over(now: datetime) -> int:
-    """A transaction from then or before is over, unless it is still to end by itself."""
-    return micros(now - STATUS_RETENTION)
+def _expiry_bound(now: datetime) -> int:
+    """Transactions initiated at this time or before are over, unless they will still settle."""
+    return to_micros(now - STATUS_RETENTION)
 
 
-def _filters(query: HistoryQuery) -> tuple[str, list[object]]:
-    """The filters as a condition and its values; the days are whole, the last one included."""
+def _history_filters(query: HistoryQuery) -> tuple[str, list[object]]:
+    """The filters as a condition with its values; both days are included whole."""
     found: list[tuple[str, object]] = [("service_id = ?", query.service_id)]
     if query.status is not None:
         found.append(("status = ?", query.status.value))
     if query.batch_id is not None:
         found.append(("batch_id = ?", query.batch_id))
     if query.start_date is not None:
-        begin = datetime.combine(query.start_date, time(), UTC)
-        found.append(("created_at >= ?", micros(begin)))
+        first = datetime.combine(query.start_date, time(), UTC)
+        found.append(("created_at >= ?", to_micros(first)))
     if query.end_date is not None:
-        begin = datetime.combine(query.end_date, time(), UTC)
-        found.append(("created_at < ?", micros(begin) + _A_DAY))
+        first = datetime.combine(query.end_date, time(), UTC)
+        found.append(("created_at < ?", to_micros(first) + _DAY_MICROS))
     return " AND ".join(each for each, _ in found), [value for _, value in found]

@@ -1,4 +1,6 @@
-"""Statements put together from names of our own, and how they are run. A `?` stands for a value."""
+"""Builders of SQL statements from our own names, and the base class that runs them; `?` is a
+parameter.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,74 +11,74 @@ from sandbox_sim.domain.control.listing import Listing
 
 
 def insert(table: str, columns: Sequence[str]) -> str:
-    """Add one row."""
+    """A statement that adds one row."""
     marks = ", ".join("?" for _ in columns)
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
 
 
 def upsert(table: str, key: str, columns: Sequence[str]) -> str:
-    """Add one row, or replace the one of this key."""
+    """A statement that adds one row, or replaces the row with this key."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
     return f"{insert(table, columns)} ON CONFLICT ({key}) DO UPDATE SET {changes}"
 
 
 def select(columns: Sequence[str], table: str, condition: str) -> str:
-    """Read the rows for which the condition holds, and what may follow it."""
+    """A statement that reads the rows that meet the condition; clauses may follow it."""
     return f"SELECT {', '.join(columns)} FROM {table} WHERE {condition}"
 
 
-def where(asked: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
-    """The conditions that have a value, as one condition and its values; None asks for nothing."""
-    chosen = {text: value for text, value in asked.items() if value is not None}
-    return " AND ".join(chosen) or "1 = 1", tuple(chosen.values())
+def where(conditions: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+    """One condition from those whose value is not None, and the values."""
+    given = {text: value for text, value in conditions.items() if value is not None}
+    return " AND ".join(given) or "1 = 1", tuple(given.values())
 
 
 class SqlBase(ABC):
-    """How statements are run; what the two databases differ in.
+    """Runs statements; the two databases implement it.
 
-    added: the earliest due time of a job that was added.
+    earliest_added: the earliest due time of the jobs that this unit added.
     """
 
-    # Tells the names of a table's columns; none where there is no such table.
-    COLUMNS: str
-    added: datetime | None
+    # Selects the column names of a table; no rows where there is no such table.
+    COLUMN_NAMES: str
+    earliest_added: datetime | None
 
     @abstractmethod
-    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
-        """Run a statement; the rows that it returns, if it does."""
+    async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
+        """Run a statement and return its rows."""
 
     @abstractmethod
-    async def _each(self, statement: str, values: Iterable[Row]) -> None:
-        """Run a statement for each row of values."""
+    async def _execute_many(self, statement: str, values: Iterable[Row]) -> None:
+        """Run a statement once for each row of values."""
 
     @abstractmethod
     async def _lock(self, *key: object) -> None:
-        """Wait until no other unit works on this key."""
+        """Wait until no other unit holds the lock of this key; hold it until the unit ends."""
 
     @abstractmethod
-    async def _alone(self) -> None:
-        """Wait until no other unit works on anything, and let none begin before this one ends."""
+    async def _lock_all(self) -> None:
+        """Wait until no other unit runs, and keep all others waiting until this one ends."""
 
-    async def _row(self, statement: str, *values: object) -> Row | None:
-        found = await self._rows(statement, *values)
+    async def _fetch_one(self, statement: str, *values: object) -> Row | None:
+        found = await self._fetch(statement, *values)
         return found[0] if found else None
 
     async def _listed(
         self,
         table: str,
         columns: Sequence[str],
-        name: str,
+        id_column: str,
         listing: Listing,
         condition: str = "1 = 1",
         *values: object,
     ) -> Sequence[Row]:
-        """A stretch of what meets a condition, newest first, by the column that names records."""
-        stretch, bounds = where(
+        """One page of the rows that meet a condition, newest first; `id_column` names records."""
+        page, bounds = where(
             {
                 "service_id = ?": listing.service_id,
-                f"number < (SELECT number FROM {table} WHERE {name} = ?)": listing.after,
+                f"number < (SELECT number FROM {table} WHERE {id_column} = ?)": listing.after,
             }
         )
-        conditions = f"{condition} AND {stretch} ORDER BY number DESC LIMIT ?"
-        statement = select(columns, table, conditions)
-        return await self._rows(statement, *values, *bounds, listing.limit)
+        clauses = f"{condition} AND {page} ORDER BY number DESC LIMIT ?"
+        statement = select(columns, table, clauses)
+        return await self._fetch(statement, *values, *bounds, listing.limit)

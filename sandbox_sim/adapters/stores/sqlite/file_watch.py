@@ -1,14 +1,14 @@
-"""Sees when the files of an open SQLite database are deleted, replaced or cut short.
+"""Detects that the files of an open SQLite database were deleted, replaced or truncated.
 
-What is committed stands in the log (`-wal`) alone until it is copied into the database file, and
-SQLite looks at neither name again once both are open: it would go on writing into a log that no
-later start can find, or after bytes that are gone.
+Committed changes are only in the log (`-wal`) until they are copied to the database file. SQLite
+does not look at the names again once both files are open: it would go on writing to a log that no
+later start finds, or after bytes that are gone.
 
 In WAL mode with `locking_mode = EXCLUSIVE`, only this process writes to the files. The log keeps
 its inode, is rewritten from its start after a checkpoint, and never becomes shorter. Its first 32
 bytes are its header, which stays as it is until the log is rewritten from its start; then the
-sequence number in it and its first salt go up by the same step. Each page in the log stands behind
-24 bytes that are never all zero. Source: https://sqlite.org/fileformat2.html#walformat
+sequence number in it and its first salt go up by the same step. Each page in the log follows a
+header of 24 bytes that are never all zero. Source: https://sqlite.org/fileformat2.html#walformat
 """
 
 import os
@@ -20,8 +20,8 @@ _HEADER_BYTES: Final = 32
 _FRAME_HEADER_BYTES: Final = 24
 
 
-class Fault(Enum):
-    """What was done to the files."""
+class FileFault(Enum):
+    """What happened to the files."""
 
     DATABASE_GONE = "it was deleted or replaced"
     DATABASE_CUT = "it was truncated"
@@ -32,62 +32,62 @@ class Fault(Enum):
 class DatabaseFiles:
     """The database file and the log that SQLite has just opened; used by one thread.
 
-    Raises `OSError` when there is no log: SQLite makes it with the first statement.
+    Raises `OSError` when there is no log: SQLite creates it with the first statement.
     """
 
     def __init__(self, path: Path, page_bytes: int) -> None:
-        # SQLite follows symbolic links, and its log stands beside the file they lead to.
+        # SQLite follows symbolic links, so its log is beside the file that they lead to.
         self.database = path.resolve()
         self.log = _log_of(self.database)
         self._frame_bytes = _FRAME_HEADER_BYTES + page_bytes
-        # A descriptor of our own still leads to the log when its name does not.
+        # Our own descriptor reaches the log even when its name does not.
         self.descriptor = os.open(self.log, os.O_RDWR)
-        self._database_identity, self._database_bytes = _seen(self.database)
-        self._log_identity, self._log_bytes = _seen(self.log)
+        self._database_identity, self._database_bytes = _identity_and_size(self.database)
+        self._log_identity, self._log_bytes = _identity_and_size(self.log)
         self._header = os.pread(self.descriptor, _HEADER_BYTES, 0)
 
     def close(self) -> None:
-        """Give the descriptor of the log back."""
+        """Close our descriptor of the log."""
         os.close(self.descriptor)
 
-    def fault(self) -> Fault | None:
-        """What was done to either file since it was seen last; takes two `stat` calls."""
-        return self._look()[0]
+    def fault(self) -> FileFault | None:
+        """What happened to either file since the last check; costs two `stat` calls."""
+        return self._check_names()[0]
 
-    def fault_after_commit(self) -> Fault | None:
-        """The same, and whether the log still has what stood in it before the commit.
+    def fault_after_commit(self) -> FileFault | None:
+        """Like `fault`, and checks that the log still has its content from before the commit.
 
-        A log that was cut in between may be as long as it should be, with a gap of zeros in it. The
-        gap is seen when it takes in a whole page of the log or its header.
+        A log that was truncated in between may have the expected size again, with zeros in the gap.
+        The gap is detected when it covers a whole page of the log or its header.
         """
-        fault, log_bytes = self._look()
-        if fault is None and not self._has_what_it_had(log_bytes):
-            return Fault.LOG_CUT
+        fault, log_bytes = self._check_names()
+        if fault is None and not self._log_is_unharmed(log_bytes):
+            return FileFault.LOG_CUT
         return fault
 
     def log_is_whole(self) -> bool:
-        """Whether the log that SQLite writes to has all it had, whatever its name leads to."""
-        return self._has_what_it_had(os.fstat(self.descriptor).st_size)
+        """Whether the open log has all its content, even if its name is gone."""
+        return self._log_is_unharmed(os.fstat(self.descriptor).st_size)
 
-    def _look(self) -> tuple[Fault | None, int]:
-        """What is seen of the names alone, and how many bytes the log has."""
-        identity, size = _seen(self.database)
+    def _check_names(self) -> tuple[FileFault | None, int]:
+        """The fault that the two names show, and the size of the log in bytes."""
+        identity, size = _identity_and_size(self.database)
         if identity != self._database_identity:
-            return Fault.DATABASE_GONE, 0
+            return FileFault.DATABASE_GONE, 0
         if size < self._database_bytes:
-            return Fault.DATABASE_CUT, 0
+            return FileFault.DATABASE_CUT, 0
         self._database_bytes = size
-        identity, size = _seen(self.log)
+        identity, size = _identity_and_size(self.log)
         if identity != self._log_identity:
-            return Fault.LOG_GONE, size
+            return FileFault.LOG_GONE, size
         if size < self._log_bytes:
-            return Fault.LOG_CUT, size
+            return FileFault.LOG_CUT, size
         return None, size
 
-    def _has_what_it_had(self, size: int) -> bool:
-        """Whether the log of this size begins as before and continues what was there."""
+    def _log_is_unharmed(self, size: int) -> bool:
+        """Whether a log of this size begins as before and continues the known content."""
         header = os.pread(self.descriptor, _HEADER_BYTES, 0)
-        if size < self._log_bytes or (self._log_bytes and not _follows(self._header, header)):
+        if size < self._log_bytes or (self._log_bytes and not _is_successor(self._header, header)):
             return False
         if size > self._log_bytes:
             if self._ends_in_a_gap(self._log_bytes):
@@ -97,7 +97,7 @@ class DatabaseFiles:
         return True
 
     def _ends_in_a_gap(self, size: int) -> bool:
-        """Whether the last page of a log that had this size is gone; a gap reads as zeros."""
+        """Whether the last page of a log of this size is missing; a gap reads as zeros."""
         frames = (size - _HEADER_BYTES) // self._frame_bytes
         if frames < 1:
             return False
@@ -105,10 +105,11 @@ class DatabaseFiles:
         return not any(os.pread(self.descriptor, _FRAME_HEADER_BYTES, last))
 
 
-def empty_beside_log(path: Path) -> bool:
-    """Whether a file holds nothing, and the log of a database stands beside it.
+def is_empty_with_log(path: Path) -> bool:
+    """Whether a file is empty while the log of a database is beside it.
 
-    SQLite takes a file of one byte for empty too, makes a new database of it and deletes the log.
+    SQLite also treats a file of one byte as empty: it creates a new database there and deletes the
+    log.
     """
     database = path.resolve()
     try:
@@ -121,8 +122,8 @@ def _log_of(database: Path) -> Path:
     return database.with_name(f"{database.name}-wal")
 
 
-def _seen(path: Path) -> tuple[tuple[int, int], int]:
-    """Which file has this name, and how many bytes that has; zeros if none has it."""
+def _identity_and_size(path: Path) -> tuple[tuple[int, int], int]:
+    """Device and inode of the file with this name, and its size; zeros if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -130,8 +131,8 @@ def _seen(path: Path) -> tuple[tuple[int, int], int]:
     return (found.st_dev, found.st_ino), found.st_size
 
 
-def _follows(before: bytes, after: bytes) -> bool:
-    """Whether the header of a log is the one before, or that of the log begun anew."""
+def _is_successor(before: bytes, after: bytes) -> bool:
+    """Whether a log header is unchanged, or is that of the log rewritten from its start."""
     if after == before:
         return True
     steps = _number(after, 12) - _number(before, 12)

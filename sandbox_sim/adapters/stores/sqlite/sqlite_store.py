@@ -1,9 +1,9 @@
-"""State in one SQLite file: what was answered was saved.
+"""The SQLite store: one file; an answered request has been saved.
 
-One thread owns the connection. It takes every unit of work that waits, does them in one database
-transaction, commits, and only then lets their answers go: many requests share one commit. A unit
-that raises is rolled back with its batch, and the batch is done again one by one, so that only
-the one that fails, fails.
+One thread owns the connection. It takes all waiting units of work, runs them in one database
+transaction, commits, and only then returns their results, so many requests share one commit. If a
+unit raises, the whole batch is rolled back and its units run again one by one, so that only the
+failing unit fails.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from sandbox_sim.adapters.stores.change_notifier import ChangeNotifier
 from sandbox_sim.adapters.stores.sql import schema
 from sandbox_sim.adapters.stores.sql.rows import Row
-from sandbox_sim.adapters.stores.sql.sql_unit import FORGET_EVERY, SqlUnit
-from sandbox_sim.adapters.stores.sqlite.file_watch import empty_beside_log
+from sandbox_sim.adapters.stores.sql.sql_unit import CLEANUP_INTERVAL, SqlUnit
+from sandbox_sim.adapters.stores.sqlite.file_watch import is_empty_with_log
 from sandbox_sim.adapters.stores.sqlite.log_rescue import WatchedFiles
 from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
 
@@ -29,25 +29,25 @@ T = TypeVar("T")
 
 Durability = Literal["process", "power"]
 
-# "sbox": tells our files from the SQLite files of other programs.
+# "sbox": distinguishes our files from the SQLite files of other programs.
 APPLICATION_ID: Final = 0x73626F78
-_IN_ONE_COMMIT: Final = 256
-# Held as long as the server lives, and let go by the system even when it is killed.
-_LOCKED: Final = "PRAGMA locking_mode = EXCLUSIVE"
+_MAX_BATCH: Final = 256
+# The lock lasts as long as the process; the system releases it even after a kill.
+_LOCK: Final = "PRAGMA locking_mode = EXCLUSIVE"
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
-    # A bound for units that write that much by themselves; see `_COPIED_AFTER`.
+    # A limit for units that write this much in one go; see `_CHECKPOINT_AFTER_CHANGES`.
     "PRAGMA wal_autocheckpoint = 8000",
-    # 8 MiB; the system keeps the other pages of the file.
+    # 8 MiB; the system caches the other pages of the file.
     "PRAGMA cache_size = -8192",
-    # Some builds write zeros over what is deleted. That takes time and hides little: the addresses
-    # that are kept with a password (D38) stood in the file for as long as their callbacks did.
+    # Some builds overwrite deleted data with zeros. That takes time and hides little: the addresses
+    # with a password (D38) were in the file for as long as their callbacks.
     "PRAGMA secure_delete = OFF",
 )
-# So many changes of rows are copied from the log to the file at once, behind the answers that have
-# left; the next ones wait some milliseconds for that.
-_COPIED_AFTER: Final = 1000
-_COPY: Final = "PRAGMA wal_checkpoint(PASSIVE)"
+# After this many row changes the log is copied to the file, when the answers have been sent; the
+# next units wait some milliseconds for it.
+_CHECKPOINT_AFTER_CHANGES: Final = 1000
+_CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
 _REASONS: Final = {
     "SQLITE_BUSY": "another server is using it; choose another file, or --store memory:",
@@ -57,23 +57,23 @@ _REASONS: Final = {
     "SQLITE_NOTADB": "it is no SQLite database",
     "SQLITE_READONLY": "it cannot be written to",
 }
-# Faults of a unit, and none of the file: whoever asked must not take them for a store that is away.
-_FAULTS_OF_OURS: Final = (
+# Errors in our code, not of the file: callers must not treat them as a store that is unavailable.
+_PROGRAMMING_ERRORS: Final = (
     sqlite3.IntegrityError,
     sqlite3.InterfaceError,
     sqlite3.ProgrammingError,
 )
 
 
-class _Order(NamedTuple):
+class _WorkItem(NamedTuple):
     """A unit of work that waits for the thread, and the future of its caller."""
 
     work: Callable[[Unit], Awaitable[Any]]
     done: asyncio.Future[Any]
 
 
-class _Done(NamedTuple):
-    """What became of an order: a result, or what it raised; and what it announced."""
+class _Result(NamedTuple):
+    """The result or the exception of a work item, and the topics that it announced."""
 
     done: asyncio.Future[Any]
     result: object
@@ -81,18 +81,19 @@ class _Done(NamedTuple):
     announced: frozenset[Topic] = frozenset()
 
 
-class _Committed(NamedTuple):
-    """What became of a batch: its orders, the earliest job it added, and whether SQLite failed."""
+class _BatchResult(NamedTuple):
+    """The results of a batch, the due time of its earliest new job, and whether SQLite failed."""
 
-    done: list[_Done]
-    added: datetime | None
+    done: list[_Result]
+    earliest_added: datetime | None
     failed: bool = False
 
 
 class SqliteStore(ChangeNotifier):
     """The default `Store` of `serve`.
 
-    durability: `process` survives a kill of the process, `power` a cut of the mains too.
+    durability: with `process`, commits survive a kill of the process; with `power`, a power failure
+    too.
     """
 
     def __init__(self, path: Path, clock: Clock, durability: Durability = "process") -> None:
@@ -100,19 +101,25 @@ class SqliteStore(ChangeNotifier):
         self._path = path
         self._clock = clock
         self._synchronous = _SYNCHRONOUS[durability]
-        # What was ordered in this turn of the loop, and what the thread is to do, None at the end.
-        self._ordered: list[_Order] = []
-        self._orders: SimpleQueue[Sequence[_Order] | None] = SimpleQueue()
-        self._announcing: set[asyncio.Task[None]] = set()
+        # The units submitted in this iteration of the event loop, and the batches for the thread;
+        # None ends it.
+        self._pending: list[_WorkItem] = []
+        self._queue: SimpleQueue[Sequence[_WorkItem] | None] = SimpleQueue()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
-        self._forget_at: datetime | None = None
+        self._cleanup_at: datetime | None = None
         self._files: WatchedFiles
 
     async def open(self) -> None:
-        """Open the file and bring it up to date; `StoreError` says why that cannot be."""
+        """Open the file and migrate it to the newest version; raises `StoreError` that says why
+        not.
+        """
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._thread = threading.Thread(
-            target=self._live, args=(asyncio.get_running_loop(), opened), name="sqlite", daemon=True
+            target=self._run_thread,
+            args=(asyncio.get_running_loop(), opened),
+            name="sqlite",
+            daemon=True,
         )
         self._thread.start()
         try:
@@ -122,129 +129,134 @@ class SqliteStore(ChangeNotifier):
             raise
 
     async def close(self) -> None:
-        """Finish what was asked for, and close the file."""
+        """Wait for the submitted units and close the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._hand_over()
-            self._orders.put(None)
+            self._submit()
+            self._queue.put(None)
             await asyncio.to_thread(thread.join)
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
-        """Do `work` in the next commit; returns when that is done."""
+        """Run `work` in the next commit and return its result afterwards; raises what it raised."""
         if self._thread is None:
             raise StoreError(f"{self._path}: the store is closed")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        if not self._ordered:
-            loop.call_soon(self._hand_over)
-        self._ordered.append(_Order(work, done))
+        if not self._pending:
+            loop.call_soon(self._submit)
+        self._pending.append(_WorkItem(work, done))
         return await done
 
-    def _hand_over(self) -> None:
-        """Wake the thread once for what was ordered in a turn of the loop."""
-        ordered, self._ordered = self._ordered, []
-        for first in range(0, len(ordered), _IN_ONE_COMMIT):
-            self._orders.put(ordered[first : first + _IN_ONE_COMMIT])
+    def _submit(self) -> None:
+        """Wake the thread once for all units of this iteration of the event loop."""
+        ordered, self._pending = self._pending, []
+        for first in range(0, len(ordered), _MAX_BATCH):
+            self._queue.put(ordered[first : first + _MAX_BATCH])
 
-    def _live(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
-        """The life of the thread."""
+    def _run_thread(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
+        """The main function of the thread."""
         try:
             connection = self._connect()
         except Exception as error:
-            loop.call_soon_threadsafe(_settle, [_Done(opened, None, self._in_words(error))])
+            loop.call_soon_threadsafe(
+                _resolve, [_Result(opened, None, self._as_store_error(error))]
+            )
             return
         try:
-            loop.call_soon_threadsafe(_settle, [_Done(opened, None, None)])
+            loop.call_soon_threadsafe(_resolve, [_Result(opened, None, None)])
             cursor = connection.cursor()
             changes = copied = connection.total_changes
             while batch := self._next_batch():
                 committed = self._commit(cursor, batch)
                 before, changes = changes, connection.total_changes
-                loop.call_soon_threadsafe(self._tell, committed, changes > before)
-                # After a failure too: the log may be what there is no room for.
-                if committed.failed or changes - copied >= _COPIED_AFTER:
+                loop.call_soon_threadsafe(self._finish, committed, changes > before)
+                # Also after a failure: a long log may be the reason why the disk is full.
+                if committed.failed or changes - copied >= _CHECKPOINT_AFTER_CHANGES:
                     copied = changes
-                    self._copy(cursor)
+                    self._checkpoint(cursor)
         finally:
             self._files.disconnect()
 
-    def _copy(self, cursor: sqlite3.Cursor) -> None:
+    def _checkpoint(self, cursor: sqlite3.Cursor) -> None:
         """Copy the log to the file; what cannot be copied stays in the log until the next time."""
         with contextlib.suppress(sqlite3.Error, OSError, StoreError):
             self._files.check()
-            cursor.execute(_COPY).fetchall()
+            cursor.execute(_CHECKPOINT).fetchall()
 
-    def _next_batch(self) -> Sequence[_Order]:
-        """Whatever waits; nothing when the store is to be closed."""
-        orders = self._orders.get()
-        batch: list[_Order] = []
-        while orders is not None:
-            batch.extend(orders)
-            if self._orders.empty() or len(batch) >= _IN_ONE_COMMIT:
+    def _next_batch(self) -> Sequence[_WorkItem]:
+        """All waiting units; empty when the store is to be closed."""
+        items = self._queue.get()
+        batch: list[_WorkItem] = []
+        while items is not None:
+            batch.extend(items)
+            if self._queue.empty() or len(batch) >= _MAX_BATCH:
                 return batch
-            orders = self._orders.get()
+            items = self._queue.get()
         if batch:
-            self._orders.put(None)
+            self._queue.put(None)
         return batch
 
-    def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_Order]) -> _Committed:
-        """Do a batch as one transaction; if that fails, each order by itself."""
+    def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_WorkItem]) -> _BatchResult:
+        """Run a batch as one transaction; if that fails, run each unit in its own."""
         unit = _SqliteUnit(cursor, self._clock)
         try:
             self._begin(cursor)
-            done = [_do(order, unit) for order in batch]
-            self._forget(unit)
+            done = [_execute(item, unit) for item in batch]
+            self._delete_expired(unit)
             cursor.execute("COMMIT")
             self._files.check_after_commit()
         except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
                 cursor.connection.rollback()
             if len(batch) == 1:
-                failed = _Done(batch[0].done, None, self._in_words(error))
-                return _Committed([failed], None, isinstance(error, sqlite3.Error))
-            alone = [self._commit(cursor, [order]) for order in batch]
-            return _Committed(
+                failed = _Result(batch[0].done, None, self._as_store_error(error))
+                return _BatchResult([failed], None, isinstance(error, sqlite3.Error))
+            alone = [self._commit(cursor, [item]) for item in batch]
+            return _BatchResult(
                 [one for committed in alone for one in committed.done],
-                min((each.added for each in alone if each.added is not None), default=None),
+                min(
+                    (each.earliest_added for each in alone if each.earliest_added is not None),
+                    default=None,
+                ),
                 any(each.failed for each in alone),
             )
-        return _Committed(done, unit.added)
+        return _BatchResult(done, unit.earliest_added)
 
     def _begin(self, cursor: sqlite3.Cursor) -> None:
-        """Begin a transaction; SQLite itself would write on into a file without a name."""
+        """Begin a transaction; check the files first, because SQLite does not."""
         self._files.check()
         cursor.execute("BEGIN IMMEDIATE")
 
-    def _forget(self, unit: "_SqliteUnit") -> None:
+    def _delete_expired(self, unit: "_SqliteUnit") -> None:
         now = self._clock.now()
-        if self._forget_at is None or now >= self._forget_at:
-            self._forget_at = now + FORGET_EVERY
-            _driven(unit.forget(now))
+        if self._cleanup_at is None or now >= self._cleanup_at:
+            self._cleanup_at = now + CLEANUP_INTERVAL
+            _run_sync(unit.delete_expired(now))
 
-    def _tell(self, committed: _Committed, wrote: bool) -> None:
-        """In the loop's thread: let the answers go, and whoever watches know."""
-        if committed.added is not None and self._notice is not None:
-            self._notice(committed.added)
-        # The others wait for nobody: whoever is told of an announcement may be one of them.
-        _settle(one for one in committed.done if not one.announced)
-        announcers = [one for one in committed.done if one.announced]
-        if announcers:
-            task = asyncio.create_task(self._announce(announcers))
-            self._announcing.add(task)
-            task.add_done_callback(self._announcing.discard)
+    def _finish(self, committed: _BatchResult, wrote: bool) -> None:
+        """In the event loop: return results and notify listeners."""
+        if committed.earliest_added is not None and self._job_listener is not None:
+            self._job_listener(committed.earliest_added)
+        # Units without announcements do not wait: a listener may itself wait for one of them.
+        _resolve(one for one in committed.done if not one.announced)
+        announcing = [one for one in committed.done if one.announced]
+        if announcing:
+            task = asyncio.create_task(self._notify_listeners(announcing))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         for notice in self._watchers if wrote else ():
             notice()
 
-    async def _announce(self, announcers: Sequence[_Done]) -> None:
-        """Let the answers go when all who watch have heard; that may take more units of work."""
-        await self._topic_notifier.tell(frozenset().union(*(one.announced for one in announcers)))
-        _settle(announcers)
+    async def _notify_listeners(self, announcing: Sequence[_Result]) -> None:
+        """Return results after all listeners have run, which may take more units of work."""
+        await self._topic_notifier.notify(frozenset().union(*(one.announced for one in announcing)))
+        _resolve(announcing)
 
     def _connect(self) -> sqlite3.Connection:
         self._make_folder()
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
         try:
-            connection.execute(_LOCKED)
+            connection.execute(_LOCK)
             version = self._version(connection)
             for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {self._synchronous}"):
                 connection.execute(pragma)
@@ -257,21 +269,24 @@ class SqliteStore(ChangeNotifier):
         return connection
 
     def _make_folder(self) -> None:
-        """SQLite itself says of a file that it may only read no more than that the disk failed."""
+        """Create the folder, and refuse files for which SQLite's own error is unclear."""
         if self._path.exists() and not os.access(self._path, os.W_OK):
             raise StoreError("it cannot be written to")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise StoreError("its folder cannot be made, because a file is in the way") from None
-        if empty_beside_log(self._path):
+        if is_empty_with_log(self._path):
             raise StoreError(
-                "it is empty, but the file beside it that ends in -wal holds changes of it; "
+                "it is empty, but the file beside it that ends in -wal has its changes; "
                 "restore the file that they belong to, or move both away to begin anew"
             )
 
     def _version(self, connection: sqlite3.Connection) -> int:
-        """The version of a file of ours, 0 of a new one; any other is refused before it changes."""
+        """The schema version of our file; 0 for a new one.
+
+        Raises `StoreError` for any other file, before anything in it changes.
+        """
         connection.execute("BEGIN EXCLUSIVE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (owner,) = connection.execute("PRAGMA application_id").fetchone()
@@ -288,7 +303,7 @@ class SqliteStore(ChangeNotifier):
         return int(version)
 
     def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
-        """Bring the tables to the newest version, all the way or not at all."""
+        """Migrate the tables to the newest version, completely or not at all."""
         newest = len(schema.MIGRATIONS)
         if version == newest:
             return
@@ -306,15 +321,15 @@ class SqliteStore(ChangeNotifier):
                 connection.rollback()
             raise StoreError(
                 f"it could not be brought from version {version} to {newest}, "
-                f"and is as it was: {_reason(error)}"
+                f"and is as it was: {_describe_error(error)}"
             ) from error
 
-    def _in_words(self, error: BaseException) -> BaseException:
-        """What went wrong with the file, as a sentence; any other error as it is."""
-        if isinstance(error, _FAULTS_OF_OURS):
+    def _as_store_error(self, error: BaseException) -> BaseException:
+        """A `StoreError` for problems of the file; any other error unchanged."""
+        if isinstance(error, _PROGRAMMING_ERRORS):
             return error
         if isinstance(error, sqlite3.Error):
-            return StoreError(f"{self._path}: {_reason(error)}")
+            return StoreError(f"{self._path}: {_describe_error(error)}")
         if isinstance(error, OSError):
             return StoreError(f"{self._path}: {error.strerror}")
         if isinstance(error, UnicodeEncodeError):
@@ -325,36 +340,36 @@ class SqliteStore(ChangeNotifier):
 
 
 class _SqliteUnit(SqlUnit):
-    """Its coroutines never suspend: each statement is done when the call returns."""
+    """A unit whose coroutines never suspend: each statement is done when the call returns."""
 
     LEASE = "1"
-    COLUMNS = "SELECT name FROM pragma_table_info(?)"
+    COLUMN_NAMES = "SELECT name FROM pragma_table_info(?)"
 
     def __init__(self, cursor: sqlite3.Cursor, clock: Clock) -> None:
         super().__init__(clock)
         self._cursor = cursor
 
-    async def _rows(self, statement: str, *values: object) -> Sequence[Row]:
+    async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
         return self._cursor.execute(statement, values).fetchall()
 
     async def _lock(self, *key: object) -> None:
-        """There is one writer, so no other unit works on anything."""
+        """Do nothing: there is one writer, so no other unit runs."""
 
-    async def _alone(self) -> None:
-        """It always is."""
+    async def _lock_all(self) -> None:
+        """Do nothing: no other unit runs."""
 
-    async def _each(self, statement: str, values: Iterable[Row]) -> None:
+    async def _execute_many(self, statement: str, values: Iterable[Row]) -> None:
         self._cursor.executemany(statement, values)
 
 
-def _reason(error: sqlite3.Error) -> str:
-    """What is wrong with the file, in our words where we have any."""
+def _describe_error(error: sqlite3.Error) -> str:
+    """The problem of the file in words; SQLite's own text where we have none."""
     kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
     return _REASONS.get(kind, str(error))
 
 
-def _driven(work: Awaitable[T]) -> T:
-    """The result of a coroutine that awaits nothing but units."""
+def _run_sync(work: Awaitable[T]) -> T:
+    """Run a coroutine that awaits only methods of units; raises `RuntimeError` if it suspends."""
     steps = work.__await__()
     try:
         next(steps)
@@ -364,15 +379,15 @@ def _driven(work: Awaitable[T]) -> T:
     raise RuntimeError("a unit of work awaited something that is not its unit")
 
 
-def _do(order: _Order, unit: "_SqliteUnit") -> _Done:
-    """Do what was ordered, in a unit that others may have worked in before."""
+def _execute(item: _WorkItem, unit: "_SqliteUnit") -> _Result:
+    """Run a work item in a unit that other items of the batch share."""
     unit.announced = set()
-    result = _driven(order.work(unit))
-    return _Done(order.done, result, None, frozenset(unit.announced))
+    result = _run_sync(item.work(unit))
+    return _Result(item.done, result, None, frozenset(unit.announced))
 
 
-def _settle(done: Iterable[_Done]) -> None:
-    """Give callers that still wait what they waited for."""
+def _resolve(done: Iterable[_Result]) -> None:
+    """Set the results of the futures whose callers still wait."""
     for future, result, error, _ in done:
         if future.done():
             continue

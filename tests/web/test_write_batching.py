@@ -1,4 +1,4 @@
-"""What is written in one turn of the loop is sent after it, in order."""
+"""Data that is written in one iteration of the event loop is sent at its end, in order."""
 
 import asyncio
 from unittest.mock import Mock, call
@@ -10,7 +10,7 @@ from sandbox_sim.web.transport.write_batching import MANY, WriteBatcher
 
 @pytest.fixture
 async def open_connections() -> list[object]:
-    """Many."""
+    """As many as make the batcher wait for the end of the iteration."""
     return [object()] * MANY
 
 
@@ -21,11 +21,13 @@ async def write_batcher(open_connections: list[object]) -> WriteBatcher:
 
 @pytest.fixture
 async def wires() -> Mock:
-    """Transports that tell one record of what happened to them."""
+    """Transports; the mock records their calls in one list."""
     return Mock()
 
 
-async def test_it_is_sent_when_the_turn_is_over(write_batcher: WriteBatcher, wires: Mock) -> None:
+async def test_it_is_sent_at_the_end_of_the_iteration(
+    write_batcher: WriteBatcher, wires: Mock
+) -> None:
     write_batcher.write(wires.second, b"2")
     write_batcher.write(wires.first, b"1")
     write_batcher.write(wires.second, b"3")
@@ -43,7 +45,7 @@ async def test_it_is_sent_when_the_turn_is_over(write_batcher: WriteBatcher, wir
     assert wires.mock_calls[3:] == [call.first.write(b"4")]
 
 
-async def test_few_connections_are_not_held_up(
+async def test_with_few_connections_it_is_sent_at_once(
     write_batcher: WriteBatcher, wires: Mock, open_connections: list[object]
 ) -> None:
     open_connections.pop()
@@ -52,7 +54,7 @@ async def test_few_connections_are_not_held_up(
     assert wires.mock_calls == [call.first.write(b"at once")]
 
 
-async def test_what_is_held_is_not_overtaken_when_the_others_leave(
+async def test_pending_data_is_sent_first_when_the_others_leave(
     write_batcher: WriteBatcher, wires: Mock, open_connections: list[object]
 ) -> None:
     write_batcher.write(wires.first, b"one")
@@ -63,9 +65,9 @@ async def test_what_is_held_is_not_overtaken_when_the_others_leave(
     assert wires.mock_calls == [call.first.write(b"one"), call.first.write(b"two")]
 
 
-async def test_it_can_be_let_go_at_once(write_batcher: WriteBatcher, wires: Mock) -> None:
+async def test_flush_sends_what_is_pending(write_batcher: WriteBatcher, wires: Mock) -> None:
     write_batcher.write(wires.first, b"goodbye")
-    write_batcher.let_go()
+    write_batcher.flush()
     assert wires.mock_calls == [call.first.write(b"goodbye")]
 
     await asyncio.sleep(0)

@@ -1,0 +1,144 @@
+"""The internals of aiohttp that the web layer uses, with what each is for.
+
+aiohttp may change them in any minor version, so `pyproject.toml` bounds its version and the server
+looks for each name when it starts. A missing name selects a simpler protocol; see `server.py`:
+
+- `FAST_CONNECTION`: without them aiohttp's protocol, as `gateway_protocol.py` extends it, serves
+  every connection.
+- `GATEWAY_PROTOCOL`: without them aiohttp's own protocol does. Requests that cannot be parsed then
+  get aiohttp's plain text, a client that ends its side gets no answer, and clients are not bounded.
+- `REQUIRED`: without them nothing can be served.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from aiohttp import web
+
+_SERVER: Final = "aiohttp.web:Server"
+
+
+class Internal(NamedTuple):
+    """Names that we use of one module or class. holder: its import path, `module:Class`."""
+
+    holder: str
+    names: tuple[str, ...]
+    purpose: str
+
+
+FAST_CONNECTION: Final = (
+    Internal("aiohttp.base_protocol:BaseProtocol", ("_loop",), "creates the task of an answer"),
+    Internal("aiohttp.base_protocol:BaseProtocol", ("_parser",), "the parser of the connection"),
+    Internal(
+        "aiohttp.base_protocol:BaseProtocol",
+        ("_paused",),
+        "whether the client reads its answers too slowly",
+    ),
+    Internal(
+        "aiohttp.base_protocol:BaseProtocol",
+        ("_pause_transport_reading", "_resume_transport_reading"),
+        "reads nothing more while a request is being answered",
+    ),
+    Internal("aiohttp.http:HttpRequestParser", ("feed_data",), "parses bytes into requests"),
+    Internal(
+        "aiohttp.http:RawRequestMessage",
+        (
+            *("path", "headers", "method", "version"),
+            *("should_close", "chunked", "compression", "upgrade"),
+        ),
+        "the head of a request, as the parser gives it",
+    ),
+    Internal("aiohttp.streams:StreamReader", ("is_eof", "total_bytes"), "whether a body is whole"),
+    Internal("aiohttp.tcp_helpers", ("tcp_keepalive",), "sets SO_KEEPALIVE on the socket"),
+)
+
+GATEWAY_PROTOCOL: Final = (
+    Internal(
+        "aiohttp.web:RequestHandler",
+        ("_messages", "_request_count", "_waiter"),
+        "which whole requests wait for an answer when a client ends its side",
+    ),
+    Internal(
+        "aiohttp.http:RawRequestMessage",
+        ("_replace",),
+        "closes the connection after the last of these requests",
+    ),
+    Internal(
+        "aiohttp.web:RequestHandler",
+        ("_request_in_progress",),
+        "which connections are idle and may be closed to make room",
+    ),
+    Internal(
+        "aiohttp.web:RequestHandler",
+        ("handle_error", "log_exception"),
+        "answers what cannot be parsed in the interface's shape",
+    ),
+    Internal(
+        _SERVER,
+        ("_kwargs", "_loop", "request_factory"),
+        "what a server of ours has to be created with",
+    ),
+    Internal(
+        "aiohttp.web:AppRunner", ("_kwargs", "_server"), "puts our server in place of aiohttp's"
+    ),
+)
+
+REQUIRED: Final = (
+    Internal(_SERVER, ("request_handler",), "gives requests to the dispatcher"),
+    Internal(
+        "aiohttp.web:RequestHandler",
+        ("finish_response",),
+        "takes an `Answer` for a response: it asks for prepare, write_eof and keep_alive only",
+    ),
+    Internal("aiohttp.web:BaseRequest", ("writer",), "where an answer is written"),
+    Internal("aiohttp.http:StreamWriter", ("write_eof", "output_size"), "writes an answer"),
+    Internal("aiohttp.helpers", ("rfc822_formatted_time",), "the header Date, once a second"),
+    Internal("aiohttp.http_exceptions", ("HttpProcessingError",), "a body that cannot be decoded"),
+)
+
+_SAMPLE: Final = b"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def missing(internals: Iterable[Internal], server: web.Server | None) -> list[str]:
+    """The full names of those that are not there.
+
+    server: any server of aiohttp's; a `Server` sets its attributes only on the instance.
+    """
+    absent = []
+    for holder, names, _ in internals:
+        found = server if holder == _SERVER else _found(holder)
+        absent += [f"{holder}.{name}" for name in names if not hasattr(found, name)]
+    return absent
+
+
+def parser_works(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the parser reads a sample request as `fast_connection.py` expects.
+
+    Names alone do not show that an argument or a result has changed.
+    """
+    http, base = import_module("aiohttp.http"), import_module("aiohttp.base_protocol")
+    try:
+        parser: Any = http.HttpRequestParser(
+            protocol=base.BaseProtocol(loop, None),
+            loop=loop,
+            limit=1024,
+            max_line_size=1024,
+            max_field_size=1024,
+        )
+        ((head, body),), _upgraded, _tail = parser.feed_data(_SAMPLE)
+        read = (head.path, head.method, body.total_bytes, body.is_eof())
+    except Exception:  # whatever it raises, it is not the parser that we know
+        return False
+    return read == ("/a", "POST", 2, True)
+
+
+def _found(holder: str) -> object:
+    """The module or class, or None."""
+    module, _, name = holder.partition(":")
+    try:
+        found = import_module(module)
+    except ImportError:
+        return None
+    return getattr(found, name, None) if name else found
