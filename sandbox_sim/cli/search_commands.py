@@ -1,6 +1,8 @@
 """The commands that every kind of record has alike: `list`, `show`, `find` and `wait`."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
 
 import click
@@ -10,6 +12,7 @@ from sandbox_sim.cli.client import PATIENCE_S
 from sandbox_sim.cli.matching import Pairs, filtered, given, matched, matching, where_option
 from sandbox_sim.cli.record_views import Kind
 from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.domain.timestamps import iso
 
 C = TypeVar("C", bound=Callable[..., Any])
 Query = Sequence[tuple[str, object]]
@@ -80,7 +83,16 @@ def add_list(group: click.Group, kind: Kind) -> None:
     ) -> None:
         query = page_query(limit, after, *given(filters), *where)
         answer = session.gateway.control("GET", kind.plural, query=query)
-        session.tell(answer, lambda document: _page(kind, document))
+        session.tell(answer, lambda document: [*_page(kind, document), *_both_times(session)])
+
+
+def _both_times(session: Session) -> Iterator[str]:
+    """The line below a list whose times are not the machine's: gateway time, and the machine's."""
+    answer = session.gateway.control("GET", "clock")
+    clock = json.loads(answer.text)
+    if clock["frozen"] or clock["shift_s"]:
+        machine = parsedate_to_datetime(answer.headers["date"])
+        yield f"gateway time is {clock['now']}, the machine's time is {iso(machine)}"
 
 
 def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:

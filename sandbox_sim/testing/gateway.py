@@ -121,6 +121,14 @@ class SandboxGateway:
         work = self._server.gateway.clock_control.advance(by)
         return self._server.run(work, "await gateway.aio.advance(…)")
 
+    def reset_clock(self) -> None:
+        """Bring gateway time to the machine's, from where it runs on; `reset` puts it back.
+
+        `ValueError` with a list where a payment, callback or SMS waits that was created later.
+        """
+        __tracebackhide__ = True
+        self._server.run(self._server.gateway.clock_control.reset())
+
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """The newest callback with these fields, as soon as its receiver was called.
 

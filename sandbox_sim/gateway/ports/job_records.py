@@ -29,6 +29,10 @@ class JobRecords(Protocol):
         """
         ...
 
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        """The unclaimed jobs that are due later than this moment, earliest first."""
+        ...
+
     async def next_due(self) -> datetime | None:
         """When the next unclaimed job falls due."""
         ...

@@ -9,9 +9,18 @@ from pydantic import Field
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.control.clock_control import ClockControl
+from sandbox_sim.gateway.control.clock_reset import ClockCannotGoBack
 from sandbox_sim.gateway.control.clock_view import shown
 from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.control.control_input import Guard, Input, Nothing, Routes, body_of, query_of
+from sandbox_sim.web.control.control_input import (
+    Guard,
+    Input,
+    Nothing,
+    Routes,
+    body_of,
+    error,
+    query_of,
+)
 
 # A leap longer than that is a mistake, and the calendar has an end.
 MAX_S = 366 * 86_400
@@ -40,6 +49,7 @@ class ClockRoutes:
             ("POST", "/_sandbox/clock/advance", self._guard(self.advance)),
             ("POST", "/_sandbox/clock/freeze", self._guard(self.freeze)),
             ("POST", "/_sandbox/clock/resume", self._guard(self.resume)),
+            ("POST", "/_sandbox/clock/reset", self._guard(self.reset)),
         ]
 
     async def show(self, request: web.Request) -> web.Response:
@@ -60,6 +70,13 @@ class ClockRoutes:
     async def resume(self, request: web.Request) -> web.Response:
         """Let gateway time go on from where it stands."""
         return await self._set(request, self._clock_control.resume)
+
+    async def reset(self, request: web.Request) -> web.Response:
+        """Bring gateway time back to the machine's; HTTP 409 where a later record still waits."""
+        try:
+            return await self._set(request, self._clock_control.reset)
+        except ClockCannotGoBack as refused:
+            return error(409, "records_wait", str(refused))
 
     async def _set(
         self, request: web.Request, change: Callable[[], Awaitable[None]]

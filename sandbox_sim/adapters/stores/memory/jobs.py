@@ -64,6 +64,10 @@ class MemoryJobs(MemoryState):
             self._note_added(now)
         return [entry[4] for entry in sorted(chosen)]
 
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        later = sorted(each for each in self._heap if each[0] > moment and not self._is_stale(each))
+        return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in later]
+
     async def next_due(self) -> datetime | None:
         self._pop_stale()
         return self._heap[0][0] if self._heap else None

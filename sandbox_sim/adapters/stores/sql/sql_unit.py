@@ -50,6 +50,7 @@ _RELEASE_CALLBACKS = (
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
+_JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
     "WHERE kind = ? AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
@@ -231,6 +232,9 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
     def _note_added(self, due_at: datetime) -> None:
         if self.earliest_added is None or due_at < self.earliest_added:
             self.earliest_added = due_at
+
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        return [rows.to_job(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
 
     async def next_due(self) -> datetime | None:
         row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
