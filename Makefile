@@ -1,9 +1,10 @@
-# Everything runs in .venv, which is made on the first call; Python 3.11 or newer is all it takes.
+# Everything runs in .venv; the first call makes it. Only Python 3.11 or newer has to be there.
 # Another Python needs an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+DIST ?= dist
 
 .DEFAULT_GOAL := help
 
@@ -13,8 +14,11 @@ help:  ## this list
 run: $(VENV)/.installed  ## serve the gateway; make run ARGS="--port 9000"
 	@$(BIN)/sandbox-sim serve $(ARGS)
 
+wheel: $(BIN)/python  ## build a wheel into dist/, to install into other projects
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(DIST) .
+
 test: $(VENV)/.installed-dev  ## run the tests
-	@# Compiled code is kept, or each of a hundred processes would compile it again.
+	@# Keep compiled code, or each of a hundred processes compiles it again.
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev  ## format, lint, types and import contracts
@@ -27,16 +31,16 @@ format: $(VENV)/.installed-dev  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.installed-dev  ## measure against a bare aiohttp handler; prints ratios
+bench: $(VENV)/.installed-dev  ## compare the speed with a bare aiohttp handler; prints ratios
 	$(BIN)/python -m bench $(ARGS)
 
-chaos: $(VENV)/.installed-dev  ## kill the server under load and prove nothing is lost; make chaos ARGS="--rounds 5"
+chaos: $(VENV)/.installed-dev  ## kill the server under load and check that nothing is lost; make chaos ARGS="--rounds 5"
 	$(BIN)/python -m chaos $(ARGS)
 
-attack: $(VENV)/.installed-dev  ## attack a server, print each figure and its bound; make attack ARGS="--seconds 600"
+attack: $(VENV)/.installed-dev  ## attack a server, print each figure with its bound; make attack ARGS="--seconds 600"
 	$(BIN)/python -m attack $(ARGS)
 
-fuzz: $(VENV)/.installed-dev  ## random bodies and byte streams; make fuzz ARGS="--seconds 600 --seed 1"
+fuzz: $(VENV)/.installed-dev  ## send random bodies and byte streams; make fuzz ARGS="--seconds 600 --seed 1"
 	$(BIN)/python -m attack.fuzz $(ARGS)
 
 fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the code and the tests
@@ -45,7 +49,7 @@ fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
-# Also where an environment is left whose Python is gone.
+# This rule also runs where .venv exists and its Python is gone.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
 	    echo "Python 3.11 or newer is needed, and $(PYTHON) is not:" \
@@ -60,4 +64,4 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-.PHONY: help run test check format bench chaos attack fuzz fidelity clean
+.PHONY: help run wheel test check format bench chaos attack fuzz fidelity clean

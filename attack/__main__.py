@@ -1,7 +1,7 @@
-"""`make attack`: tries on real servers what an attacker would, and prints each figure beside its
+"""`make attack`: attacks real servers and prints each figure beside its bound.
 
-bound. Exit code 1 if any bound is exceeded. Every attack runs once; then they are repeated, with
-other random inputs, as long as `--seconds` are not over.
+The exit code is 1 if a figure exceeds its bound. Every attack runs once; then all are repeated with
+other random inputs until `--seconds` are over.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 async def one(name: str, plan: Plan) -> Sequence[Result]:
-    """The results of one attack; one that cannot be carried out has failed."""
+    """The results of one attack; an attack that cannot run counts as failed."""
     try:
         return await ATTACKS[name](plan)
     except (NotReady, NoAnswer) as error:
@@ -63,7 +63,7 @@ async def one(name: str, plan: Plan) -> Sequence[Result]:
 
 
 async def attack(options: argparse.Namespace, directory: Path) -> int:
-    """Run the attacks; returns how many figures exceed their bounds."""
+    """Run the attacks. Returns how many figures exceed their bounds."""
     ends = time.monotonic() + options.seconds
     failures = 0
     for number in range(10**9):
@@ -87,7 +87,7 @@ async def attack(options: argparse.Namespace, directory: Path) -> int:
 
 
 async def until_terminated(work: Coroutine[Any, Any, int]) -> int:
-    """SIGTERM, which a time limit sends, ends the run as Ctrl-C does: no server is left behind."""
+    """Stop on SIGTERM as on Ctrl-C, so that a time limit leaves no server behind."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await task

@@ -1,4 +1,4 @@
-"""A well-formed body of each of the twelve operations, and the path that it is posted to."""
+"""A valid body for each of the twelve operations, and its path."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -39,7 +39,7 @@ _HISTORY: Final = {
 
 
 class Operation(NamedTuple):
-    """Where it is posted, and a body that is taken."""
+    """A path, and a body that the gateway accepts there."""
 
     path: str
     body: Mapping[str, Any]
@@ -73,5 +73,5 @@ PATHS: Final = tuple(dict.fromkeys(each.path for each in OPERATIONS.values()))
 
 
 def collection(transaction_id: str, **fields: object) -> dict[str, Any]:
-    """The body of a mobile collection, with some fields of one's own."""
+    """The body of a mobile collection; `fields` replace its own."""
     return {**OPERATIONS["collection"].body, "transaction_id": transaction_id, **fields}

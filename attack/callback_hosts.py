@@ -18,7 +18,7 @@ from attack.settled import attempted
 from attack.wire import request_bytes
 
 _DENY: Final = {"deny": ["127.0.0.0/8", "::1"]}
-# Without the rule so many ways lead there at least, or the listener would prove nothing.
+# Without the rule at least this many ways must reach the listener, or the attack proves nothing.
 _MUST_REACH: Final = 10
 # {0} is the port.
 LOOPBACK: Final = (
@@ -66,7 +66,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """Each figure beside its bound."""
+    """The figures with their bounds."""
     name = "callback_hosts deny:"
     past, without = measured.past_the_rule, len(measured.without_it)
     return [
@@ -79,12 +79,12 @@ def judge(measured: Measured) -> list[Result]:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """The same in every size of run."""
+    """The attack, the same in every size of run."""
     return judge(await measure(plan))
 
 
 async def measure(plan: Plan) -> Measured:
-    """Pay once to each address, where loopback is denied and where it is not."""
+    """Pay once for each address, on a server that denies loopback and on one that does not."""
     logs = plan.directory / "denied.log", plan.directory / "allowed.log"
     (past, tracebacks), (without, more) = await asyncio.gather(
         _reached(logs[0], f"callback_hosts={json.dumps(_DENY)}"), _reached(logs[1])
@@ -93,14 +93,14 @@ async def measure(plan: Plan) -> Measured:
 
 
 async def _reached(log: Path, *settings: str) -> tuple[Sequence[str], int]:
-    """The addresses by which the listener was reached, and how many tracebacks there were."""
+    """The addresses that reached the listener, and the number of tracebacks in the log."""
     soon = ("settle_delay_ms=0", "callback_attempts=1", "callback_timeout_s=2")
     async with receiving("127.0.0.1", "::1") as listener, serving(log, *soon, *settings) as server:
         urls = [f"{way.format(listener.port)}way-{n}-" for n, way in enumerate(LOOPBACK)]
         bodies = (collection(f"T{n}", callback_url=url) for n, url in enumerate(urls))
         await send_all(server.port, (request_bytes("/make_payment", body) for body in bodies))
         await attempted(server, within=4.0)
-        # Each payment has its number in its body too, for addresses whose path was lost.
+        # The body has the number too, because some addresses lose their path.
         numbers = {_number(raw) for raw in listener.requests}
         named = [urls[number] for number in sorted(numbers - {-1})]
         unknown = ["an address that cannot be told"] if -1 in numbers else []

@@ -1,4 +1,4 @@
-"""The files of the SQLite store touched beside a running server, and a kill after that."""
+"""Changes the files of the SQLite store beside a running server, and then kills it."""
 
 import asyncio
 import os
@@ -41,8 +41,8 @@ def _remove_both(path: Path) -> None:
     _log_of(path).unlink()
 
 
-# What is done to the files. Where the log alone is touched, the database is whole, and what was
-# acknowledged before can be written out again from what the server still has open or in memory.
+# What is done to the files. If only the log is changed, the database is intact, and the server can
+# write again what it acknowledged, from its open files or its memory.
 TOUCHES: Final[Mapping[str, Callable[[Path], None]]] = {
     "-wal removed": lambda path: _log_of(path).unlink(),
     "-wal truncated": lambda path: os.truncate(_log_of(path), 0),
@@ -59,7 +59,7 @@ _REDUCED: Final = 3
 
 @dataclass(frozen=True)
 class Measured:
-    """Transaction ids that were acknowledged, before and after, and those found after the kill."""
+    """The transaction ids acknowledged before and after, and those found after the kill."""
 
     touch: str
     before: Sequence[str]
@@ -68,7 +68,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """What was acknowledged and is gone."""
+    """The ids that were acknowledged and are lost."""
     found = set(measured.found)
     after = [each for each in measured.after if each not in found]
     name = f"{measured.touch}:"
@@ -84,7 +84,7 @@ def judge(measured: Measured) -> list[Result]:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """All of the touches at once, each with a server of its own."""
+    """Try all changes at once, each on its own server."""
     chosen = list(TOUCHES)[: plan.pick(_REDUCED, len(TOUCHES))]
     measured = await asyncio.gather(
         *(measure(plan, touch, number) for number, touch in enumerate(chosen))
@@ -93,7 +93,7 @@ async def attack(plan: Plan) -> list[Result]:
 
 
 async def measure(plan: Plan, touch: str, number: int) -> Measured:
-    """Pay, touch, pay again, kill, start again, and count."""
+    """Pay, change the files, pay again, kill, start again, and count."""
     directory = plan.directory / f"store-{number}"
     directory.mkdir()
     path, log = directory / "state.sqlite3", plan.directory / f"store-{number}.log"

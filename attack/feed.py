@@ -15,7 +15,7 @@ from attack.wire import connected, exchange, request_bytes
 _GROWTH_MIB: Final = 100.0
 _POSTS: Final = 400
 _BYTES: Final = 1_000_000
-# One character that is not ASCII makes Python keep the whole text with four bytes a character.
+# One such character makes Python store the whole text with four bytes a character.
 _BODIES: Final = {
     "ASCII": b"x" * _BYTES,
     "text with one emoji": b"x" * (_BYTES - 4) + "😀".encode(),
@@ -29,7 +29,7 @@ _FOREIGN: Final = (
 
 @dataclass(frozen=True)
 class Measured:
-    """Growth of the resident memory by deliveries of one kind; who reads the feed meanwhile."""
+    """The growth of resident memory by deliveries of one kind, and the reader of the feed."""
 
     what: str
     posts: int
@@ -39,14 +39,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Origins:
-    """Deliveries that came through although a foreign page sent them, and others that did not."""
+    """Deliveries from foreign pages that were accepted, and others that were refused."""
 
     let_in: Sequence[str]
     kept_out: Sequence[str]
 
 
 def judge(measured: Measured) -> list[Result]:
-    """The growth beside its bound."""
+    """The growth with its bound."""
     name = f"{measured.posts} deliveries of 1 MB, {measured.what}:"
     return [
         at_least(f"{name} taken", measured.taken, measured.posts),
@@ -55,7 +55,7 @@ def judge(measured: Measured) -> list[Result]:
 
 
 def judge_origins(origins: Origins) -> list[Result]:
-    """What came through, and what did not."""
+    """The figures with their bounds."""
     return [
         none_of("deliveries that a foreign page sends and that are taken", origins.let_in),
         none_of("deliveries by another Host that are refused", origins.kept_out),
@@ -63,7 +63,7 @@ def judge_origins(origins: Origins) -> list[Result]:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """Without and with readers of events, those that stop reading too; then foreign pages."""
+    """Try without readers, with readers, and with readers that stop reading; then foreign pages."""
     cases = [("ASCII", "open"), ("text with one emoji", "none")]
     if plan.full:
         cases = [(body, reader) for body in _BODIES for reader in ("none", "open", "stuck")]
@@ -73,7 +73,7 @@ async def attack(plan: Plan) -> list[Result]:
 
 
 async def measure(plan: Plan, body: str, reader: str) -> Measured:
-    """The memory before, and its most while the deliveries come."""
+    """The memory before the deliveries, and its maximum during them."""
     log = plan.directory / f"feed-{reader}-{len(_BODIES[body])}.log"
     async with serving(log) as server, _reading(server, reader):
         before = server.rss_mib()
@@ -89,7 +89,7 @@ async def measure(plan: Plan, body: str, reader: str) -> Measured:
 
 @asynccontextmanager
 async def _reading(server: Server, kind: str) -> AsyncIterator[None]:
-    """A reader of the feed that reads (open), that stops to (stuck), or no reader at all."""
+    """A reader that reads (open), one that stops reading (stuck), or no reader."""
     if kind == "none":
         yield
         return
@@ -110,7 +110,7 @@ async def _reading(server: Server, kind: str) -> AsyncIterator[None]:
 
 
 async def measure_origins(plan: Plan) -> Origins:
-    """One delivery with each header that a browser sends for a foreign page."""
+    """One delivery for each header that a browser sends for a foreign page."""
     async with serving(plan.directory / "origins.log") as server:
         let_in = []
         for header in _FOREIGN:

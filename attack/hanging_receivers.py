@@ -1,4 +1,4 @@
-"""Payments whose receivers hang, many more of them than the server may have descriptors."""
+"""Payments whose receivers hang, many more than the server may have file descriptors."""
 
 import asyncio
 import time
@@ -18,16 +18,16 @@ _DESCRIPTORS: Final = 1024
 _CALLED_WITHIN_S: Final = 30.0
 _SILENCE_S: Final = 2.0
 _LOG_BYTES: Final = 1_000_000
-# More receivers than this are sent for their number alone: a good one is not waited for.
+# With more receivers than this, the attack does not wait for the good one.
 _MOST_WAITED_FOR: Final = 1_500
 _OBSERVED_S: Final = 20.0
-# What the verdict of an attempt says that failed because we had no descriptors.
+# Part of the verdict on an attempt that failed because the server had no descriptors left.
 _OUR_SHORTAGE: Final = ("Too many open files", "no call can leave this machine")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run with so many receivers. called_after_s: None where the good one was never called."""
+    """A run with this many receivers. called_after_s: None if the good one was never called."""
 
     receivers: int
     good_one_waited_for: bool
@@ -42,7 +42,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """Each figure beside its bound."""
+    """The figures with their bounds."""
     name = f"{measured.receivers:,} hanging receivers:"
     results = [
         at_most(f"{name} longest silence of the API", measured.silence_s, _SILENCE_S, "s"),
@@ -69,7 +69,7 @@ async def attack(plan: Plan) -> list[Result]:
 
 
 async def measure(plan: Plan, count: int) -> Measured:
-    """Pay to all of them, then to a good one, and watch until that is called."""
+    """Send payments for all of them, then for a good one, and wait until that is called."""
     log = plan.directory / f"hanging-{count}.log"
     waited = count <= _MOST_WAITED_FOR
     async with (
@@ -105,7 +105,7 @@ async def measure(plan: Plan, count: int) -> Measured:
 
 
 async def _good_one(server: Server, good: Receiver) -> float | None:
-    """How long after its payment the good receiver is called."""
+    """The seconds from its payment until the good receiver is called."""
     began = time.monotonic()
     payment = request_bytes("/make_payment", collection("good", callback_url=good.url))
     await send_all(server.port, [payment], connections=1, within=_CALLED_WITHIN_S)
@@ -117,7 +117,7 @@ async def _good_one(server: Server, good: Receiver) -> float | None:
 
 
 async def _spent_on_shortage(server: Server) -> Sequence[str]:
-    """The verdicts of attempts that never left this machine and were counted all the same."""
+    """The verdicts of attempts that were counted although nothing was sent."""
     try:
         callbacks = await server.listed("callbacks")
     except NoAnswer as error:

@@ -1,4 +1,4 @@
-"""Clients that connect and send nothing, or half a head, more of them than the server may have."""
+"""Clients that send nothing, or half a head, more than the server may have descriptors."""
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
@@ -18,7 +18,7 @@ _HALF_A_HEAD: Final = request_bytes("/make_payment", b"{}")[:40]
 
 @dataclass(frozen=True)
 class Measured:
-    """The longest that a new client waited, while so many others were idle."""
+    """The longest time that a new client waited, with this many idle clients."""
 
     idle: int
     slowest_s: float
@@ -26,7 +26,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """Each figure beside its bound."""
+    """The figures with their bounds."""
     name = f"{measured.idle:,} idle clients at ulimit -n {_DESCRIPTORS}:"
     return [
         at_most(f"{name} a new one waits", measured.slowest_s, _ANSWERED_WITHIN_S, "s"),
@@ -35,15 +35,15 @@ def judge(measured: Measured) -> list[Result]:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """The same in every size of run."""
+    """The attack, the same in every size of run."""
     return judge(await measure(plan))
 
 
 async def measure(plan: Plan) -> Measured:
-    """Half of the clients send nothing, the others half a head."""
+    """Connect clients: half of them send nothing, the others half a head."""
     log = plan.directory / "idle.log"
     async with serving(log, descriptors=_DESCRIPTORS) as server, AsyncExitStack() as clients:
-        with suppress(NoAnswer):  # no connection is made any more: new clients will show it
+        with suppress(NoAnswer):  # the server accepts no more; the new clients will show it
             for number in range(_CLIENTS):
                 _, writer = await clients.enter_async_context(connected(server.port))
                 if number % 2:

@@ -1,4 +1,4 @@
-"""Many requests of one kind, over a few connections that are kept alive."""
+"""Sends many requests of one kind over a few keep-alive connections."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _CONNECTIONS = 8
 async def send_all(
     port: int, requests: Iterable[bytes], connections: int = _CONNECTIONS, within: float = 10.0
 ) -> list[int]:
-    """Send them all; returns the HTTP statuses as they came, 0 where none came in time."""
+    """Send all requests. Returns the HTTP statuses as they came, 0 for no answer in time."""
     left = iter(requests)
     statuses: list[int] = []
 

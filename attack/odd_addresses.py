@@ -1,4 +1,4 @@
-"""Addresses of callbacks that are hard to read: refused with a sentence, or really tried."""
+"""Callback addresses that are hard to parse: refused with a message, or really tried."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from attack.settled import attempted, never_tried
 from attack.wire import KeptConnection, NoAnswer, Response, request_bytes
 
 _ATTEMPTED_WITHIN_S: Final = 10.0
-# Nothing leaves this machine, whatever an address turns out to be.
+# Callbacks stay on this machine, whichever host an address has.
 _LOOPBACK_ONLY: Final = json.dumps({"allow": ["127.0.0.0/8", "::1"]})
 ODD: Final = (
     *("http://[1:2:3]:9/", "http://[:::]:9/", "http://[::1.]:9/", "http://[]:9/"),
@@ -48,7 +48,7 @@ _PIECES: Final = (
 
 @dataclass(frozen=True)
 class Measured:
-    """What did not end as it should, each with its address."""
+    """The addresses that were treated wrongly, by kind."""
 
     tried: int
     accepted: int
@@ -60,7 +60,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """Each figure beside its bound."""
+    """The figures with their bounds."""
     name, tried = "odd addresses:", measured.tried
     return [
         at_least(f"{name} accepted", measured.accepted, 1),
@@ -73,14 +73,14 @@ def judge(measured: Measured) -> list[Result]:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """Those of the list, and random ones."""
+    """Try the addresses of the list, and random ones."""
     random = plan.random("odd-addresses")
     random_ones = [mutated(random) for _ in range(plan.pick(300, 10_000))]
     return judge(await measure(plan, [*ODD, *random_ones]))
 
 
 def mutated(random: Random) -> str:
-    """An address put together from pieces, or one of the list with a few characters changed.
+    """An address made of random pieces, or one of the list with a few characters changed.
 
     No piece is a name that exists, and the server's rule keeps callbacks on loopback.
     """
@@ -123,7 +123,7 @@ async def _paid(server: Server, addresses: Sequence[str]) -> list[Response]:
 
 
 async def _answered(connection: KeptConnection, path: str, body: object) -> Response:
-    """The answer; one with status 0 where there is none."""
+    """The answer; one with status 0 if none came."""
     try:
         return await connection.send(request_bytes(path, body))
     except NoAnswer as error:
@@ -131,7 +131,7 @@ async def _answered(connection: KeptConnection, path: str, body: object) -> Resp
 
 
 def _is_unnamed(answer: Response) -> bool:
-    """Half of a surrogate pair is no text, so then it is the whole body that cannot be read."""
+    """Half of a surrogate pair is not valid text, so the whole body is refused."""
     named = b"callback_url" in answer.body or b"not valid JSON" in answer.body
     return answer.status == 400 and not named
 
@@ -139,7 +139,7 @@ def _is_unnamed(answer: Response) -> bool:
 async def _resent(
     server: Server, callbacks: Sequence[dict[str, Any]], addresses: Sequence[str]
 ) -> list[str]:
-    """One callback sent again to each of the addresses: 202, or 400 with a sentence."""
+    """Send one callback again to each address: the answer is 202, or 400 with a message."""
     connection = KeptConnection(server.port)
     found = []
     for address in addresses if callbacks else ():

@@ -1,4 +1,4 @@
-"""What a run of the attacks is: its size, its seed, and where its servers keep their files."""
+"""The plan of a run: its size, its seed, and the folder of its servers."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Plan:
-    """full: with the numbers of the issue that reported the faults, else smaller ones."""
+    """full: use the numbers of the report that found the faults, else smaller ones."""
 
     full: bool
     seed: int
@@ -24,7 +24,7 @@ class Plan:
         return full if self.full else reduced
 
     def random(self, name: str) -> Random:
-        """A generator of its own for each attack: `--only` repeats what it did in a whole run."""
+        """A random generator for one attack, so `--only` repeats what a whole run did."""
         return Random(f"{self.seed} {name}")
 
 

@@ -1,6 +1,6 @@
-"""Receivers of callbacks, all on loopback: one that takes everything, and many that hang.
+"""Receivers of callbacks on loopback: one that acknowledges everything, and many that hang.
 
-Those that hang have addresses of their own, 127.1.x.y; Linux has all of 127.0.0.0/8.
+Each one that hangs has its own address, 127.1.x.y; on Linux all of 127.0.0.0/8 is loopback.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ _TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class Receiver:
-    """Takes every request; `requests` has all of them, head and body."""
+    """Acknowledges every request; `requests` has their heads and bodies."""
 
     def __init__(self) -> None:
         self.requests: list[bytes] = []
@@ -25,7 +25,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}"
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve one connection."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
@@ -43,7 +43,7 @@ class Receiver:
 
 @asynccontextmanager
 async def receiving(*hosts: str) -> AsyncIterator[Receiver]:
-    """A receiver on one free port of each of these addresses, 127.0.0.1 if there are none."""
+    """Start a receiver on one free port at each of these addresses, by default 127.0.0.1."""
     receiver = Receiver()
     servers: list[asyncio.Server] = []
     try:
@@ -58,9 +58,9 @@ async def receiving(*hosts: str) -> AsyncIterator[Receiver]:
 
 @contextmanager
 def hanging(count: int) -> Iterator[list[str]]:
-    """The addresses of so many receivers that never answer.
+    """Yield the addresses of this many receivers that never answer.
 
-    Each listens and accepts nothing: the system takes the connection for it.
+    Each listens and accepts nothing; the system completes the connections.
     """
     with ExitStack() as opened:
         urls = []

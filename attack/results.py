@@ -1,4 +1,4 @@
-"""What an attack found: a figure beside the bound that it has to keep, as one printed line."""
+"""The result of an attack: a figure with its bound, printed as one line."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Result:
-    """One figure, and whether it keeps its bound; `examples` are pieces of evidence against it."""
+    """A figure, and whether it keeps its bound; `examples` show where it does not."""
 
     what: str
     figure: str
@@ -41,20 +41,20 @@ def at_least(what: str, value: float, bound: float, unit: str = "") -> Result:
 
 
 def within(what: str, seconds: float | None, bound: float) -> Result:
-    """A time that is None where the event never came."""
+    """A time with an upper bound; None means that the event never came, and fails."""
     if seconds is None:
         return Result(what, "never", f"<= {shown(bound, 's')}", holds=False)
     return at_most(what, seconds, bound, "s")
 
 
 def none_of(what: str, found: Iterable[object], tried: int | None = None) -> Result:
-    """There may be none; those that were found are the evidence."""
+    """The number of findings, which must be 0; the findings are the examples."""
     examples = tuple(str(each) for each in found)
     figure = shown(len(examples)) if tried is None else f"{len(examples):,} of {tried:,}"
     return Result(what, figure, "0", not examples, examples)
 
 
 def shown(value: float, unit: str = "") -> str:
-    """A number with its unit: whole where it is, else with two digits after the point."""
+    """A number with its unit, with two digits after the point unless it is whole."""
     number = f"{value:,.0f}" if float(value).is_integer() and unit != "s" else f"{value:,.2f}"
     return f"{number} {unit}".rstrip()

@@ -1,6 +1,7 @@
-"""Card numbers and passwords in every field of every request, then searched for where they may not
+"""Sends card numbers and passwords in every field of every request, and then searches for them.
 
-be: the bytes of the SQLite file and its log, the server's log, journal, lists, feed and callbacks.
+It searches the bytes of the SQLite file and its log, the log of the server, the journal, the lists,
+the feed and the callbacks.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ _BRANDS: Final = (
 )
 _FULLWIDTH: Final = str.maketrans("0123456789", "０１２３４５６７８９")
 _ARABIC: Final = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
-# Each writes a card number as somebody could type it.
+# Ways in which a person may write a card number.
 WAYS: Final[Mapping[str, Callable[[str], str]]] = {
     "plain": lambda number: number,
     "blanks": lambda number: " ".join(re.findall("..?.?.?", number)),
@@ -45,9 +46,9 @@ WAYS: Final[Mapping[str, Callable[[str], str]]] = {
     "percent": lambda number: "".join(f"%{ord(digit):02x}" for digit in number),
 }
 _ADDRESSES: Final = frozenset({"callback_url", "landing_page"})
-# Fields that are numbers, or have one of a few values: nothing is accepted with a secret in them.
+# Fields that take numbers or fixed values; a request with a secret in them is refused.
 _CLOSED: Final = frozenset({"service_id", "amount", "page", "limit"})
-# A key is kept as it came, and a callback names its payment by it.
+# This key is stored as it came, because the callback names its payment by it.
 _FILE: Final = "the SQLite file"
 _SENT: Final = "the callbacks sent"
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -56,7 +57,7 @@ _BETWEEN: Final = re.compile(r"(?<=\d)[\s\-\u00a0\u200b]+(?=\d)")
 
 @dataclass(frozen=True)
 class Secret:
-    """What was sent, where, and whether it is a key or an address that the file must keep."""
+    """A secret and the field it was sent in; whether it is a key or an address that is stored."""
 
     text: str
     where: str
@@ -66,7 +67,7 @@ class Secret:
 
 @dataclass
 class Measured:
-    """What was looked through, by name, and the secrets that were sent."""
+    """The places that were searched, by name, and the secrets that were sent."""
 
     secrets: Sequence[Secret]
     answered: int = 0
@@ -74,7 +75,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """For each place the secrets that are in it."""
+    """The secrets that were found in each place."""
     sent = len(measured.secrets)
     answered = at_least("requests with secrets in them that are answered", measured.answered, sent)
     return [answered] + [
@@ -88,7 +89,7 @@ def judge(measured: Measured) -> list[Result]:
 
 
 def found_in(text: str, secrets: Sequence[Secret], place: str) -> Iterator[str]:
-    """Where the secrets were sent that a text has, however it writes them."""
+    """The secrets that a text contains, in any way of writing, by the field they were sent in."""
     readings = (text, readable(text))
     for secret in secrets:
         if (place == _FILE and secret.kept_in_file) or (place == _SENT and secret.is_key):
@@ -98,7 +99,7 @@ def found_in(text: str, secrets: Sequence[Secret], place: str) -> Iterator[str]:
 
 
 def readable(text: str) -> str:
-    """A text with its escapes undone, its digits ASCII, and nothing between them."""
+    """The text without escapes, with ASCII digits and without separators between them."""
     unescaped = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), unquote(text))
     digits = "".join(_ascii_digit(character) for character in unescaped)
     return _BETWEEN.sub("", digits)
@@ -112,7 +113,7 @@ def _ascii_digit(character: str) -> str:
 
 
 def card_number(random: Random) -> str:
-    """A card number of one of the brands, with a right check digit."""
+    """A random card number of one of the brands, with a valid check digit."""
     prefix, length = random.choice(_BRANDS)
     digits = prefix + "".join(random.choices("0123456789", k=length - len(prefix) - 1))
     doubled = [
@@ -123,12 +124,12 @@ def card_number(random: Random) -> str:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """Some of the ways in each field, or all of them."""
+    """Try some of the ways in each field, or all of them."""
     return judge(await measure(plan))
 
 
 async def measure(plan: Plan) -> Measured:
-    """Send everything with a secret in one field, and look everywhere."""
+    """Send each request with a secret in one field, and search every place."""
     random = plan.random("secret-values")
     log, path = plan.directory / "secrets.log", plan.directory / "state.sqlite3"
     settings = ("settle_delay_ms=0", "sms_transition_ms=0", "callback_attempts=1")
@@ -162,7 +163,7 @@ async def measure(plan: Plan) -> Measured:
 def _requests(
     random: Random, receiver: Receiver, chosen: set[str] | None
 ) -> tuple[list[Secret], list[bytes]]:
-    """A request for each operation, field and way, with a secret of its own in it."""
+    """A request for each operation, field and way, each with its own secret."""
     secrets: list[Secret] = []
     requests: list[bytes] = []
     for name, operation in OPERATIONS.items():
@@ -180,7 +181,7 @@ def _requests(
                 is_key = target == "transaction_id"
                 kept, where = is_key or target in _ADDRESSES, f"{name}.{target}, {way}: {number}"
                 secrets.append(Secret(number, where, kept, is_key))
-                # Escapes for everything that is not ASCII, or the characters themselves.
+                # Non-ASCII characters as escapes, or as they are.
                 escaped = random.random() < 0.5
                 raw = json.dumps(body, ensure_ascii=escaped).encode()
                 requests.append(request_bytes(operation.path, raw))
@@ -200,7 +201,7 @@ def _with(target: str, written: str, url: str) -> object:
 
 
 async def _by_other_doors(server: Server, random: Random) -> list[Secret]:
-    """Paths, an inbox, its headers, overrides, resend, and fields that the interface has not."""
+    """Secrets in paths, an inbox, its headers, overrides, resend, and unknown fields."""
     numbers = [card_number(random) for _ in range(7)]
     payment = dict(OPERATIONS["collection"].body)
     override = {"match": {"customer_number": numbers[2]}, "outcome": {"status": "003"}}
@@ -218,7 +219,7 @@ async def _by_other_doors(server: Server, random: Random) -> list[Secret]:
     }
     for request in requests.values():
         await exchange(server.port, request)
-    # What an override is to match is a rule that the user wrote, and is compared as it stands.
+    # The match of an override is written by the user and compared as it stands.
     return [
         Secret(number, f"{where}: {number}")
         for number, where in zip(numbers, requests, strict=True)
@@ -235,7 +236,7 @@ async def _read_feed(server: Server, kept: bytearray) -> None:
 
 
 async def _lists(server: Server) -> dict[str, str]:
-    """What the control API shows."""
+    """Everything that the control API shows."""
     kinds = {"requests": "the journal", "transactions": "", "callbacks": "", "sms": ""}
     places = {}
     for plural, name in kinds.items():

@@ -1,4 +1,4 @@
-"""A real `sandbox-sim serve` process on a free port of 127.0.0.1, and what can be seen of it."""
+"""A real `sandbox-sim serve` process on a free port of 127.0.0.1, and its measurements."""
 
 import asyncio
 import os
@@ -22,11 +22,11 @@ LIVEZ: Final = request_bytes("/_sandbox/livez", method=b"GET")
 
 
 class NotReady(Exception):
-    """A start that failed; the text has what the server said."""
+    """A server did not start; the text has its output."""
 
 
 class Server:
-    """One process; it is killed at the end of `serving`, whatever state it is in."""
+    """A server process; `serving` kills it at the end."""
 
     def __init__(self, process: Process, port: int, log: Path) -> None:
         self._process = process
@@ -35,7 +35,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it serves."""
+        """The base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -45,7 +45,7 @@ class Server:
 
     @property
     def tracebacks(self) -> int:
-        """How many tracebacks it has written."""
+        """The number of tracebacks in its log."""
         return self.log.read_bytes().count(b"Traceback (most recent call last)")
 
     def rss_mib(self) -> float:
@@ -55,11 +55,11 @@ class Server:
         return int(line.split()[1]) / 1024
 
     def descriptors(self) -> int:
-        """How many descriptors are open."""
+        """The number of its open file descriptors."""
         return sum(1 for _ in Path(f"/proc/{self._process.pid}/fd").iterdir())
 
     async def ask(self, path: str, body: object = None, *, method: str | None = None) -> Response:
-        """One request to the gateway or its control API; POST where there is a body."""
+        """Send one request to the gateway or its control API; POST if there is a body."""
         verb = method or ("GET" if body is None else "POST")
         return await exchange(self.port, request_bytes(path, body, method=verb.encode()))
 
@@ -84,7 +84,7 @@ class Server:
         await self._process.wait()
 
     async def stop(self) -> None:
-        """SIGTERM, and SIGKILL for a process that does not end."""
+        """Stop the process with SIGTERM, and with SIGKILL if it does not exit."""
         if self.alive:
             self._process.terminate()
         try:
@@ -97,7 +97,7 @@ class Server:
 async def serving(
     log: Path, *settings: str, store: str = "memory:", descriptors: int | None = None
 ) -> AsyncIterator[Server]:
-    """A server that is ready.
+    """Start a server and wait until it is ready; kill it at the end of the block.
 
     settings: as in `--set`. descriptors: the limit of its file descriptors (`ulimit -n`), which it
     cannot raise.
@@ -147,14 +147,14 @@ def _limiting(descriptors: int) -> Callable[[], None]:
 
 
 def raise_own_limit() -> int:
-    """Allow this process as many descriptors as it may have; returns how many."""
+    """Raise the limit of file descriptors as far as allowed. Returns the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
 
 
 class Probe:
-    """Asks a server every 0.1 s whether it lives, each time as a new client."""
+    """Sends `livez` to a server every 0.1 s, each time over a new connection."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -164,7 +164,7 @@ class Probe:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Probe"]:
-        """Ask as long as the block runs."""
+        """Send requests during the block."""
         asking = asyncio.create_task(self._ask())
         try:
             yield self
@@ -176,7 +176,7 @@ class Probe:
 
     @property
     def longest_silence_s(self) -> float:
-        """The longest time that a probe waited, or has been waiting, for its answer."""
+        """The longest time that a request has waited for its answer, in seconds."""
         now = asyncio.get_running_loop().time()
         return max(self._waits(now), default=0.0)
 

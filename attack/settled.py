@@ -8,7 +8,7 @@ from attack.servers import Server
 
 
 async def attempted(server: Server, within: float) -> list[dict[str, Any]]:
-    """The callbacks, once each has an attempt or ended without one, or when the time is over."""
+    """Return the callbacks when each was attempted or dropped, or when the time is over."""
     ends = time.monotonic() + within
     while True:
         callbacks = await server.listed("callbacks")

@@ -1,4 +1,4 @@
-"""Requests that come slowly, by half, or too large, and clients that close their half early."""
+"""Slow, incomplete and very large requests, and clients that half-close early."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ _SLOW_CLIENTS: Final = 200
 
 @dataclass(frozen=True)
 class Measured:
-    """unauthorized_s: until the 401 of a body that never comes; None where it did not come."""
+    """unauthorized_s: seconds until the 401 to a request without its body; None if none came."""
 
     unauthorized_s: float | None
     half_closed: int
@@ -36,7 +36,7 @@ class Measured:
 
 
 def judge(measured: Measured) -> list[Result]:
-    """Each figure beside its bound."""
+    """The figures with their bounds."""
     unanswered, beside = measured.half_closed_unanswered, measured.beside_slow_s
     long = f"{measured.long_addresses} callback_urls of 0.9 MB"
     slow = f"{measured.slow_clients} clients that send a byte now and then: a new one waits"
@@ -57,7 +57,7 @@ def judge(measured: Measured) -> list[Result]:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """All against one server; the large addresses come last."""
+    """Try all against one server; the large addresses come last."""
     return judge(await measure(plan))
 
 
@@ -87,7 +87,7 @@ async def measure(plan: Plan) -> Measured:
 
 
 async def _unauthorized(server: Server) -> float | None:
-    """The head comes, with a length, and nothing after it."""
+    """Send a head with a length, and no body."""
     began = time.monotonic()
     for path in ("/make_payment", "/sms/send"):
         request = request_bytes(path, b"", credentials=False, length=1000)
@@ -118,7 +118,7 @@ def _half_closed_requests() -> list[tuple[str, bytes]]:
 
 
 async def _answers(server: Server, raw: bytes) -> bool:
-    """Whether a client that sends a whole request and closes its half has an answer."""
+    """Whether a client that sends a whole request and half-closes gets an answer."""
     try:
         async with connected(server.port) as (reader, writer):
             writer.write(raw)
@@ -129,7 +129,7 @@ async def _answers(server: Server, raw: bytes) -> bool:
 
 
 async def _beside_slow_clients(server: Server) -> float:
-    """The longest that new clients wait while others send a request a byte at a time."""
+    """The longest wait of a new client while others send a request byte by byte."""
     request = request_bytes("/make_payment", collection("slow"))
     waits = []
     async with AsyncExitStack() as opened:

@@ -1,4 +1,4 @@
-"""What open waits that find nothing cost a payment, in two servers with the same records."""
+"""How much slower open waits make a payment: two servers with the same records."""
 
 import asyncio
 import time
@@ -16,15 +16,15 @@ from attack.wire import KeptConnection, NoAnswer, connected, read_response, requ
 
 _RATIO: Final = 1.5
 _ROUNDS: Final = 3
-# One payment that takes longer than this counts as this long.
+# Seconds. A payment that takes longer counts as this long.
 _LONGEST_S: Final = 3.0
-# Nothing is settled, so nothing else happens in the servers.
+# No payment is settled, so the servers do nothing else.
 _SETTLE_LATER: Final = "settle_delay_ms=86400000"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of a payment over one connection, in milliseconds, medians."""
+    """Median times of a payment over one connection, in milliseconds."""
 
     what: str
     with_ms: float
@@ -32,14 +32,14 @@ class Measured:
 
 
 def judge(measured: Measured) -> Result:
-    """The ratio beside its bound, and the times that it is made of."""
+    """The ratio with its bound, and the two times."""
     times = f"({measured.with_ms:.2f} ms against {measured.without_ms:.2f} ms)"
     what = f"{measured.what}: a payment takes, times that without, {times}"
     return at_most(what, measured.with_ms / measured.without_ms, _RATIO)
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """One waiter, then a hundred, then some that have hung up."""
+    """Measure with one waiter, with a hundred, and with some that have hung up."""
     records = plan.pick(2_500, 100_000)
     seconds = plan.pick(1.5, 10.0)
     logs = plan.directory / "waited.log", plan.directory / "free.log"
@@ -76,9 +76,9 @@ async def _open_and_hang_up(server: Server, count: int) -> None:
 
 
 async def _open(server: Server, count: int, opened: AsyncExitStack) -> None:
-    """Open so many waits, each of which has looked once: one that comes later has its answer.
+    """Open this many waits, and return when each has searched once: a later wait has its answer.
 
-    A server that does not answer meanwhile shows that in the figures.
+    If the server does not answer in time, the figures show it.
     """
     with suppress(NoAnswer):
         for _ in range(count):
@@ -95,9 +95,9 @@ def _wait(timeout_s: float) -> bytes:
 
 
 async def _compare(waited: Server, free: Server, what: str, seconds: float) -> Measured:
-    """Compared again where the ratio is above the bound: a busy machine exceeds it now and then,
+    """Compare; repeat if the ratio is above the bound.
 
-    a server that searches for its waiters exceeds it each time.
+    A busy machine exceeds it sometimes, a server that searches for its waiters every time.
     """
     for _ in range(_ROUNDS):
         measured = await _one_round(waited, free, what, seconds)
@@ -107,7 +107,7 @@ async def _compare(waited: Server, free: Server, what: str, seconds: float) -> M
 
 
 async def _one_round(waited: Server, free: Server, what: str, seconds: float) -> Measured:
-    """A payment at either server in turn, so both meet the same load of the machine."""
+    """Send a payment to each server in turn, so the load of the machine is the same for both."""
     times: tuple[list[float], list[float]] = ([], [])
     connections = [KeptConnection(server.port) for server in (waited, free)]
     ends = time.monotonic() + seconds
@@ -122,7 +122,7 @@ async def _one_round(waited: Server, free: Server, what: str, seconds: float) ->
 
 
 async def _pay(connection: KeptConnection, name: str) -> float:
-    """How long a payment takes; `_LONGEST_S` where there is no answer."""
+    """Seconds that a payment takes; `_LONGEST_S` if no answer comes."""
     began = time.monotonic()
     try:
         await connection.send(request_bytes("/make_payment", collection(name)), _LONGEST_S)

@@ -1,4 +1,4 @@
-"""HTTP by hand over asyncio streams, for requests that no client library would send."""
+"""HTTP over asyncio streams, for requests that no client library sends."""
 
 import asyncio
 import base64
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 KEY, SECRET = "sandbox_key", "sandbox_secret"
 AUTHORIZATION: Final = b"Basic " + base64.b64encode(f"{KEY}:{SECRET}".encode())
-# Long enough for a busy machine; a server that takes longer does not answer.
+# Seconds; enough on a busy machine. A server that takes longer counts as not answering.
 ANSWER_WITHIN_S: Final = 10.0
 _LIMIT: Final = 2**22
 
@@ -19,7 +19,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NoAnswer(Exception):
-    """The connection ended, or the time was over, before there was a whole answer."""
+    """The connection ended, or the time was over, before the answer was complete."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def request_bytes(
     credentials: bool = True,
     length: int | None = None,
 ) -> bytes:
-    """A request; a body that is no bytes becomes JSON; each header is a line without its end."""
+    """The bytes of a request; a body that is not bytes becomes JSON; a header is a line."""
     raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     target = path if isinstance(path, bytes) else path.encode()
     lines = [b"%b %b HTTP/1.1" % (method, target), b"Host: 127.0.0.1", b"User-Agent: attack"]
@@ -62,7 +62,7 @@ def request_bytes(
 
 @asynccontextmanager
 async def connected(port: int) -> AsyncIterator[Streams]:
-    """A connection to the server; it is closed at once at the end."""
+    """A connection to the server; it is aborted at the end of the block."""
     opening = asyncio.open_connection("127.0.0.1", port, limit=_LIMIT)
     try:
         reader, writer = await asyncio.wait_for(opening, ANSWER_WITHIN_S)
@@ -75,7 +75,7 @@ async def connected(port: int) -> AsyncIterator[Streams]:
 
 
 async def read_response(reader: asyncio.StreamReader, within: float = ANSWER_WITHIN_S) -> Response:
-    """The next answer that is not an interim one."""
+    """Read the next answer, without interim ones."""
     try:
         async with asyncio.timeout(within):
             while True:
@@ -102,7 +102,7 @@ async def exchange(port: int, request: bytes, within: float = ANSWER_WITHIN_S) -
 
 
 class KeptConnection:
-    """A connection that is kept alive, and opened again after it failed."""
+    """A keep-alive connection that opens again after a failure."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -128,14 +128,14 @@ class KeptConnection:
         return response
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
 
 
 async def seconds_to_answer(port: int, request: bytes, within: float = ANSWER_WITHIN_S) -> float:
-    """How long a new client waits for its answer; at most `within` where there is none."""
+    """Seconds that a new client waits for its answer; `within` if none comes."""
     began = time.monotonic()
     try:
         await exchange(port, request, within)

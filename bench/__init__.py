@@ -1,1 +1,1 @@
-"""What sandbox_sim costs, as ratios to a bare aiohttp handler measured in the same run."""
+"""The benchmark: speed as a ratio to a bare aiohttp handler measured in the same run."""

@@ -1,7 +1,7 @@
-"""`make bench`: prints each figure as a ratio, the median of rounds interleaved with the yardstick.
+"""`make bench`: prints each figure as a ratio to the yardstick, measured in turns with it.
 
-The server under measurement has one core and the load generator the other. Absolute numbers are
-printed for orientation only: machines differ and are shared, ratios within one run carry over.
+A figure is the median of several rounds. The server has one core and the load generator the other.
+Absolute numbers depend on the machine; only the ratios of one run can be compared between machines.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def whole_life(rounds: int, lives: int) -> None:
 
 
 def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
-    """So many lives, from the first request until the last callback was taken."""
+    """Run this many payments, from the first request until the last callback is acknowledged."""
     expected = _taken(taker) + lives
     before = time.perf_counter()
     run = load.run(url, collections(taker, name), count=lives)
@@ -95,7 +95,7 @@ def _taken(taker: str) -> int:
 
 
 def start(rounds: int) -> None:
-    """From the start of the process to the ready line, against a command that ends by itself."""
+    """Time from the start of the process to the ready line, against a command that only imports."""
     imports = ("-c", "import aiohttp.web, pydantic")
     ratios = []
     for number in range(rounds + 1):

@@ -1,7 +1,7 @@
-"""The figures of the pytest fixture: a gateway in the process of the tests, in a thread of its own.
+"""The figures of the pytest fixture: a gateway in a thread of the test process.
 
 The yardstick is a bare aiohttp test server in such a thread, and a round trip to it over one
-connection; each measurement of ours has one of the yardstick beside it.
+connection. Each measurement is taken beside one of the yardstick.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ def whole_test(gateway: SandboxGateway, client: Client) -> None:
 
 @contextmanager
 def gateway_url() -> Iterator[str]:
-    """A gateway as the fixture starts it."""
+    """Start a gateway as the fixture does."""
     with SandboxGateway() as gateway:
         yield gateway.url
 
@@ -122,7 +122,7 @@ def bare_url() -> Iterator[str]:
 
 
 def measure(rounds: int) -> None:
-    """All of them."""
+    """Measure and print all figures of this module."""
     with every_core():
         print("pytest fixture")
         start(20 * rounds)
@@ -131,7 +131,7 @@ def measure(rounds: int) -> None:
 
 
 def start(times: int) -> None:
-    """From nothing to the first answer."""
+    """Time from the call of the fixture to the first answer."""
     ratios = [_until_an_answer(gateway_url) / _until_an_answer(bare_url) for _ in range(times)]
     name = "start to first answer, times that of a bare test server"
     report(name, statistics.median(ratios), "<= 3")
@@ -145,10 +145,10 @@ def _until_an_answer(make: Callable[[], AbstractContextManager[str]]) -> float:
 
 
 def in_a_test(times: int) -> None:
-    """What a test costs, in round trips to a bare server: the medians of several processes.
+    """The time of a test in round trips to a bare server: the medians of several processes.
 
-    Where the system puts the two threads of a process, on one core or on both, and leaves them, is
-    worth a quarter of it, and different in each.
+    It depends by a quarter on whether the system runs the two threads of a process on one core or
+    on both, which differs between processes.
     """
     measured = []
     for _ in range(PROCESSES):
@@ -162,7 +162,7 @@ def in_a_test(times: int) -> None:
 
 
 def _in_this_process(times: int) -> Iterator[float]:
-    """The reset before a test, the whole test, and `reset()` beside another service's records."""
+    """Measure the reset before a test, a whole test, and `reset()` beside many other records."""
     client = Client()
     with SandboxGateway() as gateway, bare_url() as yardstick:
 
@@ -196,7 +196,7 @@ def _seconds(do: Callable[[], object]) -> float:
 
 
 def suite() -> None:
-    """Many such tests, many times, in several workers."""
+    """Run many such tests, many times, in several workers."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "test_suite.py").write_text(SUITE.format(tests=TESTS), "utf-8")
         pytest = (sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS), folder)

@@ -15,7 +15,7 @@ _HEAD_ENDS = b"\r\n\r\n"
 
 @dataclass(frozen=True)
 class Run:
-    """What one run saw: requests a second, the 99th percentile in ms, and how many answers."""
+    """The result of a run: requests a second, the 99th percentile in ms, the number of answers."""
 
     per_second: float
     p99_ms: float
@@ -23,7 +23,7 @@ class Run:
 
 
 class _Connection:
-    """Sends the next request as soon as the answer to the last one is whole."""
+    """A connection that sends the next request when the answer to the last one is complete."""
 
     def __init__(self, wire: socket.socket) -> None:
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -36,7 +36,7 @@ class _Connection:
         self._wire.sendall(request)
 
     def take(self) -> float | None:
-        """Read on; how many seconds the answer took, if it is whole."""
+        """Read what has come; return the seconds that the answer took, once it is complete."""
         some = self._wire.recv(65_536)
         if not some:
             raise ConnectionError("the server closed the connection")
@@ -63,7 +63,7 @@ def run(
     count: int = 0,
     connections: int = CONNECTIONS,
 ) -> Run:
-    """Load `url` for some seconds, or with a number of requests."""
+    """Send requests to `url` for some seconds, or a number of them."""
     host, port = urlsplit(url).netloc.split(":")
     seen: list[float] = []
     sent = 0

@@ -1,4 +1,4 @@
-"""How much memory large deliveries to an inbox take, which inboxes and live feed bound."""
+"""How much memory large deliveries to an inbox take; the inboxes and the live feed limit it."""
 
 import http.client
 import json
@@ -15,10 +15,10 @@ _BODY = json.dumps({"padding": "x" * (BYTES - 20)}).encode()
 
 
 def measure() -> None:
-    """With nobody who reads the feed, with a reader, and with one that does not read."""
+    """Measure without a reader of the feed, with one, and with one that does not read."""
     print(f"memory after {DELIVERIES} deliveries of {BYTES:,} bytes")
     for name, reads in (
-        ("nobody reads the feed", None),
+        ("no reader of the feed", None),
         ("a reader", True),
         ("a stuck one", False),
     ):
@@ -44,7 +44,7 @@ def _deliver(port: int, count: int) -> None:
 
 @contextmanager
 def _reader(port: int, *, reads: bool | None) -> Iterator[None]:
-    """One that asks for the feed, and reads what comes or not; None stands for nobody."""
+    """A reader of the feed that reads, or does not; None means no reader."""
     if reads is None:
         yield
         return

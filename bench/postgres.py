@@ -1,7 +1,7 @@
-"""What one and two processes on Postgres serve; not pinned, for Postgres is one more process.
+"""The speed of one and two processes on Postgres. They are not pinned to cores.
 
-With two cores for load, gateway and database there is little to gain from a second process: the
-figure tells what a machine of that size serves, and grows with cores.
+On two cores, load, gateways and database share the cores, so a second process gains little. The
+figure says what a machine of this size serves; it grows with the cores.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from chaos.database import GivenDatabase, NoDatabase, OwnDatabase
 
 
 def measure(rounds: int, seconds: float) -> None:
-    """Both, or a line that says why not."""
+    """Measure both, or print why this is not possible."""
     try:
         with tempfile.TemporaryDirectory() as folder, every_core(), database(Path(folder)) as dsn:
             for processes in (1, 2):
@@ -30,7 +30,7 @@ def measure(rounds: int, seconds: float) -> None:
 
 @contextmanager
 def database(folder: Path) -> Iterator[str]:
-    """The DSN of the server that the environment names, or of one of our own."""
+    """The DSN of the server that the environment names, or of one that we start."""
     given = os.environ.get("SANDBOX_SIM_TEST_POSTGRES")
     server = GivenDatabase(given) if given else OwnDatabase(folder)
     asyncio.run(server.start())

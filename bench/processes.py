@@ -1,4 +1,4 @@
-"""Servers under measurement, each a process of its own on the first core."""
+"""The processes under measurement, pinned to the first core."""
 
 import os
 import signal
@@ -20,14 +20,14 @@ def free_port() -> int:
 
 
 def pin(core: int) -> None:
-    """Keep this process on one core, where the machine has that many and allows it."""
+    """Pin this process to one core, if the machine has several and allows it."""
     if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > core:
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[core]})
 
 
 @contextmanager
 def every_core() -> Iterator[None]:
-    """Let this process run anywhere meanwhile."""
+    """Let this process run on every core during the block."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -41,11 +41,11 @@ def every_core() -> Iterator[None]:
 
 @contextmanager
 def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subprocess.Popen[str]]:
-    """A Python process that has printed its first line; it is ended with the block."""
+    """Start a Python process, wait for its first line, and stop it at the end of the block."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # a line for each callback, which is written and not read
+        stderr=subprocess.DEVNULL,  # one log line a callback
         text=True,
         preexec_fn=None if core is None else lambda: pin(core),
     )
@@ -68,7 +68,7 @@ def rss_kib(process: subprocess.Popen[str]) -> int:
 
 
 def seconds_until_line(*arguments: str) -> float:
-    """From the start of a Python process to its first line, or to its end if it prints none."""
+    """Seconds from the start of a Python process to its first line, or to its exit without one."""
     before = time.perf_counter()
     with started(*arguments):
         return time.perf_counter() - before

@@ -1,4 +1,4 @@
-"""A receiver of callbacks that takes everything, and tells how many came: GET for the count."""
+"""A receiver that acknowledges every callback; a GET returns their number."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Receiver(asyncio.Protocol):
-    """As little HTTP as it takes."""
+    """The least HTTP that works, so that the receiver costs little."""
 
     taken = 0
 

@@ -8,7 +8,7 @@ AUTHORIZATION = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decod
 
 
 def collections(callback_url: str, name: str) -> Callable[[int], bytes]:
-    """Mobile money collections; each has a `transaction_id` of its own, made of name and number."""
+    """Mobile money collections, each with its own `transaction_id` from `name` and a number."""
     body = {
         "service_id": 55,
         "reference": "Order 10001",

@@ -30,7 +30,7 @@ ASKED_OFTEN = 40
 
 
 def measure(rounds: int, seconds: float) -> None:
-    """All of them."""
+    """Measure and print all figures of this module."""
     with tempfile.TemporaryDirectory() as folder:
         request_path(Path(folder), rounds, seconds)
         bulk(Path(folder), rounds)
@@ -59,7 +59,7 @@ def request_path(folder: Path, rounds: int, seconds: float) -> None:
 
 
 def bulk(folder: Path, rounds: int) -> None:
-    """One send to a thousand recipients against one to one, by turns on one connection."""
+    """Measure a send to a thousand recipients against one to one recipient, in turns."""
     sms = {"service_id": SERVICE, "msg_body": "Sale today", "sender_id": "Shop"}
     many = {**sms, "recipients": [f"0244{number:06d}" for number in range(0, RECIPIENTS * 10, 10)]}
     one = {**sms, "customer_number": "0244000001"}
@@ -75,7 +75,7 @@ def bulk(folder: Path, rounds: int) -> None:
 
 
 def million(folder: Path, rounds: int) -> None:
-    """History and start with a million messages in the file; half are of the service asked."""
+    """Measure history and start with a million messages in the file, half of them ours."""
     files = {count: folder / f"messages-{count}" for count in (FEW, MANY)}
     for count, path in files.items():
         asyncio.run(_filled(path, count))
@@ -99,7 +99,7 @@ Ask = Callable[[str, dict[str, Any]], float]
 
 
 def _history(ask: Ask, *, page: str, count: int, rounds: int) -> float:
-    """Median seconds of one page of twenty."""
+    """Median seconds for a page of twenty messages."""
     number = 1 if page == "first" else count // 2 // 20
     asked = {"service_id": SERVICE, "page": number}
     return statistics.median(ask("/sms/history", asked) for _ in range(rounds * ASKED_OFTEN))
@@ -128,7 +128,7 @@ def server(store: str, *more: str) -> Iterator[Ask]:
 
 
 async def _filled(path: Path, count: int) -> None:
-    """A file with so many messages, every other one of them of the service."""
+    """Make a file with this many messages; every second one is of the service."""
     store = SqliteStore(path, VirtualClock())
     await store.open()
     for start in range(0, count, IN_ONE_UNIT):

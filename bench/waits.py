@@ -1,6 +1,6 @@
-"""What open waits cost a payment: two servers with the same records, one of them with waiters.
+"""How much slower open waits make a payment: two servers, one with waiters, the same records.
 
-No record ever matches what the waiters wait for, so each of them stays until the end.
+No record matches what they wait for, so every waiter stays until the end.
 """
 
 import json
@@ -18,7 +18,7 @@ _LONGEST_S = 600
 
 
 def measure(rounds: int, seconds: float) -> None:
-    """One waiter beside few records, and a hundred beside many, on the memory store."""
+    """Measure one waiter with few records, and a hundred with many, on the memory store."""
     ports = free_port(), free_port()
     waited, free = (f"http://127.0.0.1:{port}" for port in ports)
     with ExitStack() as servers:
@@ -55,7 +55,7 @@ def _compare(name: str, rounds: int, seconds: float, waited: str, free: str) -> 
 
 @contextmanager
 def _waiting(url: str, plural: str, count: int) -> Iterator[None]:
-    """So many waiters, each over a connection of its own, once each has looked through all."""
+    """Open this many waiters, each on its own connection; return when each has searched once."""
     with ExitStack() as opened:
         for number in range(count):
             match = {"service_id": 55, "transaction_id": f"never-{number}"}
@@ -63,7 +63,9 @@ def _waiting(url: str, plural: str, count: int) -> Iterator[None]:
             wire.sendall(_wait(plural, match, _LONGEST_S))
         last = opened.enter_context(_connected(url))
         last.sendall(_wait(plural, {"service_id": 55, "transaction_id": "never"}, 0))
-        assert last.recv(65_536).startswith(b"HTTP/1.1 408")  # it looks after all others
+        assert last.recv(65_536).startswith(
+            b"HTTP/1.1 408"
+        )  # the last waiter searches after all others
         yield
 
 

@@ -1,1 +1,1 @@
-"""The crash test of `make chaos`: kill the server again and again, then prove nothing was lost."""
+"""The crash test of `make chaos`: kills the server repeatedly and checks that nothing is lost."""

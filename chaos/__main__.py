@@ -1,7 +1,7 @@
-"""`make chaos`: kills the real server under load, again and again, and proves from outside that
+"""`make chaos`: kills the real server under load, again and again, and checks from outside.
 
-every acknowledged send is in the history once, every balance is right, every accepted payment's
-callback arrived, and none came for a rejected one. Exit code 1 if anything speaks against it.
+Every acknowledged send must be in the history once, every balance be right, the callback of every
+accepted payment have arrived, and none of a rejected one. The exit code is 1 if one of these fails.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from typing import Any
 
 from chaos import report
 from chaos.database import Database, GivenDatabase, NoDatabase, OwnDatabase
+from chaos.final_state import NoAnswer
 from chaos.proof import prove
 from chaos.run import Outcome, Plan, run
 from chaos.servers import NotReady
-from chaos.witness import NoAnswer
 
 ENVIRONMENT_DSN = "SANDBOX_SIM_TEST_POSTGRES"
 
@@ -61,7 +61,7 @@ def database_of(options: argparse.Namespace, directory: Path) -> Database | None
 
 
 async def until_terminated(work: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """SIGTERM, which a time limit sends, ends the run as Ctrl-C does: no server is left behind."""
+    """Stop on SIGTERM as on Ctrl-C, so that a time limit leaves no server behind."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await task

@@ -1,4 +1,4 @@
-"""The clients: real HTTP, one request in flight each, and after a kill they come back and go on."""
+"""The clients: each has one HTTP request in flight and goes on after a kill."""
 
 import asyncio
 import time
@@ -8,19 +8,19 @@ from typing import Any, Final
 
 import aiohttp
 
-from chaos.drafts import Draft
 from chaos.facts import Asked, Facts
-from chaos.mix import Shop
+from chaos.mixed_load import Shop
+from chaos.request_drafts import Draft
 
 KEY, SECRET = "sandbox_key", "sandbox_secret"
-# Far longer than an answer takes: who waits that long found a server that hangs.
+# Seconds. Far more than an answer takes: after it the server counts as hanging.
 ANSWER_WITHIN_S: Final = 30.0
 _BACK_OFF_S: Final = 0.02
 _THINKS_S: Final = 0.015
 
 
 def session() -> aiohttp.ClientSession:
-    """A session that signs in as the sandbox's client."""
+    """An HTTP session with the credentials of the sandbox client."""
     return aiohttp.ClientSession(
         auth=aiohttp.BasicAuth(KEY, SECRET),
         headers={"User-Agent": "chaos"},
@@ -29,12 +29,12 @@ def session() -> aiohttp.ClientSession:
     )
 
 
-class NobodyListens(Exception):
+class NotSent(Exception):
     """No connection could be made, so nothing was sent."""
 
 
 class Clients:
-    """Some clients for each shop, spread over the servers."""
+    """Several clients for each shop, spread over the servers."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class Clients:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, count: int) -> None:
-        """Send them off, evenly over the shops."""
+        """Start the clients, evenly over the shops."""
         self._tasks = [
             asyncio.create_task(self._work(self._shops[number % len(self._shops)]))
             for number in range(count)
         ]
 
     async def stop(self) -> None:
-        """Let each finish what it has in hand."""
+        """Wait until each client has finished its request."""
         self._stopped = True
         await asyncio.gather(*self._tasks)
 
@@ -70,7 +70,7 @@ class Clients:
             server = self._rng.randrange(len(self._urls))
             try:
                 asked, answer = await ask(self._http, server, self._urls[server], draft)
-            except NobodyListens:
+            except NotSent:
                 self._facts.refused += 1
                 await asyncio.sleep(_BACK_OFF_S)
                 continue
@@ -82,7 +82,7 @@ class Clients:
 async def ask(
     http: aiohttp.ClientSession, server: int, url: str, draft: Draft
 ) -> tuple[Asked, Mapping[str, Any]]:
-    """Send one request; `NobodyListens` if it cannot have been sent."""
+    """Send one request. Raises `NotSent` if no connection could be made."""
     began = time.monotonic()
     answer: Mapping[str, Any] = {}
     code, problem = None, ""
@@ -91,7 +91,7 @@ async def ask(
             answer = await response.json()
             code = str(answer["response_code"])
     except aiohttp.ClientConnectorError as error:
-        raise NobodyListens(str(error)) from error
+        raise NotSent(str(error)) from error
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         problem = f"{type(error).__name__}: {error}"
     return Asked(server, draft.path, began, time.monotonic(), draft.expected, code, problem), answer

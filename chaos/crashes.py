@@ -1,4 +1,4 @@
-"""The crashes: which server dies when. Drawn from the seed, so a run can be had again, roughly."""
+"""Chooses which server is killed when. The seed makes a run repeatable, except for timing."""
 
 import asyncio
 import time
@@ -8,13 +8,13 @@ from typing import Final
 
 import aiohttp
 
-from chaos.clients import NobodyListens, ask
+from chaos.clients import NotSent, ask
 from chaos.database import Database
-from chaos.drafts import Draft
 from chaos.facts import EVERY_SERVER, Facts, Outage
+from chaos.request_drafts import Draft
 from chaos.servers import READY_WITHIN_S, NotReady, Server
 
-# After the ready line, and after the start of the process.
+# Seconds after the ready line, and after the start of the process.
 _LIVES_S: Final = (0.05, 0.8)
 _STARTS_S: Final = (0.01, 0.6)
 _DIES_STARTING: Final = 0.2
@@ -24,7 +24,7 @@ _POLL_S: Final = 0.05
 
 
 class Crashes:
-    """Kills one server a round, now and then again while it starts."""
+    """Kills one server a round, and sometimes again while it starts."""
 
     def __init__(self, facts: Facts, servers: Sequence[Server], rng: Random) -> None:
         self._facts = facts
@@ -33,7 +33,7 @@ class Crashes:
         self.kills = 0
 
     async def round(self) -> str:
-        """One life and death of a server; tells it in words. Ends with the ready line."""
+        """Kill a server, wait until it is ready again, and return what happened in words."""
         server = self._rng.choice(self._servers)
         life = self._rng.uniform(*_LIVES_S)
         await asyncio.sleep(life)
@@ -51,14 +51,14 @@ class Crashes:
         return f"server {server.index} killed after {life:.2f} s{again}, ready after {took:.2f} s"
 
     async def all_at_rest(self) -> None:
-        """Kill every server once more, with nothing in hand: what is told then is what was kept."""
+        """Kill every server once more, without load; then they show only what they saved."""
         for server in self._servers:
             await self._kill(server)
         for server in self._servers:
             await server.start()
 
     async def restart_database(self, database: Database, http: aiohttp.ClientSession) -> str:
-        """Take the database away under load; every server must find its way back to it."""
+        """Restart the database under load; every server must connect to it again."""
         began = time.monotonic()
         self._facts.outages.append(Outage(EVERY_SERVER, began))
         await database.stop()
@@ -73,13 +73,13 @@ class Crashes:
         return f"the database was away for {away:.2f} s, every server answered {found:.2f} s later"
 
     async def _answers(self, server: Server, http: aiohttp.ClientSession) -> None:
-        """Wait until a server answers a question that takes the database."""
+        """Wait until a server answers a request that needs the database."""
         draft = Draft("/sms/balance", {"service_id": 1}, frozenset({"388"}))
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
             try:
                 asked, _ = await ask(http, server.index, server.url, draft)
-            except NobodyListens:
+            except NotSent:
                 break
             if asked.code == "388":
                 return

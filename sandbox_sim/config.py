@@ -92,7 +92,8 @@ class Settings(BaseModel):
         "", description="Every path also works under this prefix, such as /gateway/v1."
     )
     public_url: PublicUrl = Field(
-        None, description="Address of our own in redirect_url; by default the address served."
+        None,
+        description="Address of this server in redirect_url; by default the one it is served at.",
     )
     store: StoreName = Field(
         "sqlite:",
@@ -104,12 +105,11 @@ class Settings(BaseModel):
         1, ge=1, description="Processes that serve the port; several need a Postgres store."
     )
     durability: Literal["process", "power"] = Field(
-        "process", description="What a SQLite store survives: a kill, or a cut of the mains too."
+        "process",
+        description="What a SQLite store survives: a kill of the process, or a power failure too.",
     )
     fast_path: bool = Field(
-        True,
-        description="Serve plain requests without aiohttp's protocol, which is faster; answers "
-        "stay the same.",
+        True, description="Serve plain requests without aiohttp's protocol: faster, same answers."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info",
@@ -127,7 +127,7 @@ class Settings(BaseModel):
     )
     allowed_hosts: list[AllowedHost] = Field(
         [],
-        description="More names that the control API may be asked by, and whose pages may use it, "
+        description="More host names that the control API accepts, and whose pages may use it, "
         "such as gateway.example, *.example or localhost:3000.",
     )
     max_body_bytes: int = Field(
@@ -137,7 +137,7 @@ class Settings(BaseModel):
         200, ge=200, le=599, description="HTTP status of the codes 015, 016, 019 and 027."
     )
     rate_limit_per_minute: float | None = Field(
-        None, gt=0, description="Requests a minute for each client key; unset, none is held."
+        None, gt=0, description="Requests a minute for each client key; unset, there is no limit."
     )
     rate_limit_burst: int = Field(20, ge=1, description="Requests at once under the rate limit.")
 
@@ -169,10 +169,10 @@ class Settings(BaseModel):
         3000,
         ge=0,
         le=A_DAY_MS,
-        description="A card page nobody opens completes after this; 0: never.",
+        description="A card page that no browser opens completes after this; 0: never.",
     )
     balances: Literal["fixed", "live"] = Field(
-        "fixed", description="The interface's figures for ever, or balances that move."
+        "fixed", description="The fixed balances of the interface, or balances that move."
     )
 
     sms_initial_units: int = Field(
@@ -206,11 +206,11 @@ class Settings(BaseModel):
     )
     callback_rewrites: Rewrites = Field(
         {},
-        description="Callbacks to an address that begins so go to one that begins otherwise: "
-        'such as "https://shop.example" = "http://localhost:5000". The longest beginning counts.',
+        description="Callbacks to an address with this beginning go to one with another beginning, "
+        'such as "https://shop.example" = "http://localhost:5000". The longest beginning wins.',
     )
     callback_headers: Headers = Field(
-        {}, description="Headers that every callback carries beside its own."
+        {}, description="Headers that every callback carries in addition to its own."
     )
 
     credentials: list[Credentials] = Field(
@@ -367,11 +367,11 @@ def _refuse_unknown(names: Iterable[str], place: str) -> None:
 
 
 def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
-    """The sentence about a name that nobody knows, with the one that may be meant.
+    """The error about an unknown setting, with a similar name that may be meant.
 
-    prefix: what all of these names begin with where the user writes them.
+    prefix: the beginning of all these names where the user writes them.
     """
-    import difflib  # noqa: PLC0415 -- where all is well, serve starts without it
+    import difflib  # noqa: PLC0415 -- needed only for an error
 
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {prefix}{near[0]}?" if near else ""

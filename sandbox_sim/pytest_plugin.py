@@ -1,7 +1,7 @@
-"""The pytest plugin: `sandbox_gateway`, `make_sandbox_gateway`, and what a failed test says.
+"""The pytest plugin: `sandbox_gateway`, `make_sandbox_gateway`, and the report of a failed test.
 
-Whoever has the package installed loads this in every test run, so it imports nothing of ours before
-a fixture is used.
+pytest loads this module in every test run where the package is installed, so it imports nothing of
+the package before a fixture is used.
 """
 
 import sys
@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from sandbox_sim import SandboxGateway
 
-# The one that a test has by `sandbox_gateway`, though it asked for it by `getfixturevalue`.
+# The gateway of a test, kept here because `funcargs` lacks it after `getfixturevalue`.
 _OF_THE_TEST = pytest.StashKey["SandboxGateway"]()
 
 
@@ -22,8 +22,8 @@ _OF_THE_TEST = pytest.StashKey["SandboxGateway"]()
 def make_sandbox_gateway() -> Iterator[Callable[..., "SandboxGateway"]]:
     """Start a gateway with settings, such as `make_sandbox_gateway(settle_delay_ms=0)`.
 
-    It runs until the session ends, so call it in a fixture of a session or a module; for one test
-    there is `with SandboxGateway(settle_delay_ms=0) as gateway:`.
+    It runs until the session ends, so call it in a fixture of session or module scope. For one test
+    use `with SandboxGateway(settle_delay_ms=0) as gateway:`.
     """
     from sandbox_sim import SandboxGateway  # noqa: PLC0415 -- not before it is needed
 
@@ -37,7 +37,7 @@ def make_sandbox_gateway() -> Iterator[Callable[..., "SandboxGateway"]]:
 
 @pytest.fixture(scope="session")
 def _sandbox_gateway(make_sandbox_gateway: Callable[..., "SandboxGateway"]) -> "SandboxGateway":
-    """One server for all tests of a session, or of one of its workers."""
+    """One server for all tests of a session, or of one pytest-xdist worker."""
     return make_sandbox_gateway()
 
 
@@ -45,10 +45,10 @@ def _sandbox_gateway(make_sandbox_gateway: Callable[..., "SandboxGateway"]) -> "
 def sandbox_gateway(
     request: pytest.FixtureRequest, _sandbox_gateway: "SandboxGateway"
 ) -> "SandboxGateway":
-    """A payment, airtime, bill and SMS gateway of the test's own, on a clock that stands still.
+    """A payment, airtime, bill and SMS gateway for one test, with a clock that stands still.
 
-    Give your application `sandbox_gateway.url`, `.service_id` and `.auth`; move time by
-    `.advance(minutes=5)`, or go to the next callback by `.wait_callback(transaction_id="T1")`.
+    Give your application `sandbox_gateway.url`, `.service_id` and `.auth`. Move the clock with
+    `.advance(minutes=5)`, or to the next callback with `.wait_callback(transaction_id="T1")`.
     """
     _sandbox_gateway.renew()
     request.node.stash[_OF_THE_TEST] = _sandbox_gateway
@@ -59,7 +59,7 @@ def sandbox_gateway(
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test says what its gateways saw."""
+    """Add the reports of its gateways to a failed test."""
     report = yield
     if report.failed:
         for gateway in _gateways(item):
@@ -68,7 +68,7 @@ def pytest_runtest_makereport(
 
 
 def _gateways(item: pytest.Item) -> Iterator["SandboxGateway"]:
-    """Those that a test has as fixtures, or as attributes of its class; each once, if it runs."""
+    """The running gateways that a test has as fixtures or attributes of its class, each once."""
     testing = sys.modules.get("sandbox_sim.testing")
     if testing is None:
         return

@@ -18,7 +18,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 
-pytest_plugins = ["tests.timeouts"]
+pytest_plugins = ["tests.timeouts", "tests.run_order"]
 
 # A deadline would fail on a busy machine; --hypothesis-profile=long looks further.
 settings.register_profile("suite", deadline=None, max_examples=40)

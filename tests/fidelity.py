@@ -33,7 +33,7 @@ RANGE: Final = re.compile(r"\b(D|[a-z]+\.)([0-9]{1,2}) to \1([0-9]{1,2})\b")
 
 
 @dataclass(frozen=True)
-class UserRule:
+class Rule:
     """One table of docs/rules.toml; `later`: what is not there yet, and why."""
 
     id: str
@@ -61,8 +61,8 @@ def _document() -> dict[str, Any]:
     return tomllib.loads((ROOT / "docs" / "rules.toml").read_text("utf-8"))
 
 
-def rules() -> list[UserRule]:
-    return [UserRule(**table) for table in _document()["rule"]]
+def rules() -> list[Rule]:
+    return [Rule(**table) for table in _document()["rule"]]
 
 
 def operational() -> Mapping[str, str]:
@@ -123,6 +123,8 @@ def claims() -> tuple[Sequence[Claim], Sequence[str]]:
     """Every claim; and the markers that are on no test, or whose ids are not written out."""
     found, strays = [], []
     for name, text in _files("tests"):
+        if "pytest.mark." not in text:
+            continue
         tree = ast.parse(text)
         unread = {id(mark): mark for mark in _marks([tree])}
         for test, marks in _tests(tree.body, []):
@@ -130,8 +132,7 @@ def claims() -> tuple[Sequence[Claim], Sequence[str]]:
                 ids = [str(arg.value) for arg in mark.args if isinstance(arg, ast.Constant)]
                 if len(ids) == len(mark.args):
                     unread.pop(id(mark), None)
-                    marker = ast.unparse(mark.func).rpartition(".")[2]
-                    found += [Claim(rule, marker, f"{name}::{test}") for rule in ids]
+                    found += [Claim(rule, _marker(mark), f"{name}::{test}") for rule in ids]
         strays += [f"tests/{name}:{mark.lineno}" for mark in unread.values()]
     return list(dict.fromkeys(found)), strays
 
@@ -139,7 +140,7 @@ def claims() -> tuple[Sequence[Claim], Sequence[str]]:
 def _tests(body: Iterable[ast.stmt], outer: list[ast.Call]) -> Iterator[tuple[str, list[ast.Call]]]:
     """The tests of a module or a class, with the markers on each and on what it stands in."""
     body = list(body)
-    outer = outer + _marks(n for n in body if ast.unparse(n).startswith("pytestmark = "))
+    outer = outer + _marks(node for node in body if _is_pytestmark(node))
     for node in body:
         match node:
             case ast.ClassDef():
@@ -149,14 +150,36 @@ def _tests(body: Iterable[ast.stmt], outer: list[ast.Call]) -> Iterator[tuple[st
                 yield node.name, outer + _marks(node.decorator_list)
 
 
+def _is_pytestmark(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name(id="pytestmark")]):
+            return True
+    return False
+
+
 def _marks(nodes: Iterable[ast.AST]) -> list[ast.Call]:
+    """The calls of `pytest.mark.spec` and `pytest.mark.decision` in these nodes."""
     return [
         call
         for node in nodes
         for call in ast.walk(node)
-        if isinstance(call, ast.Call)
-        and ast.unparse(call.func) in {"pytest.mark.spec", "pytest.mark.decision"}
+        if isinstance(call, ast.Call) and _is_mark(call.func)
     ]
+
+
+def _marker(mark: ast.Call) -> str:
+    assert isinstance(mark.func, ast.Attribute)
+    return mark.func.attr
+
+
+def _is_mark(function: ast.expr) -> bool:
+    match function:
+        case ast.Attribute(
+            value=ast.Attribute(value=ast.Name(id="pytest"), attr="mark"),
+            attr="spec" | "decision",
+        ):
+            return True
+    return False
 
 
 def render() -> str:
@@ -173,7 +196,7 @@ def render() -> str:
     parts = [_document()["introduction"]]
     for section, group in groupby(rules(), key=lambda rule: rule.section):
         rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
-        columns = ("UserRule", "What holds", "Setting", "Lives in", "Held by")
+        columns = ("Rule", "What holds", "Setting", "Lives in", "Held by")
         parts.append(_table(section, columns, *rows))
     rows = [(_setting(name), text) for name, text in operational().items()]
     parts.append(_table("Settings that no rule is about", ("Setting", "What it does"), *rows))
@@ -186,7 +209,7 @@ def _table(title: str, *rows: Sequence[str]) -> str:
     return "\n".join((f"## {title}\n", *lines, ""))
 
 
-def _row(rule: UserRule, modules: Sequence[str], tests: Sequence[str]) -> Sequence[str]:
+def _row(rule: Rule, modules: Sequence[str], tests: Sequence[str]) -> Sequence[str]:
     holds = " ".join(rule.states.split())
     if rule.later:
         holds += f" *{'Later' if rule.in_scope else rule.scope.capitalize()}: {rule.later}*"

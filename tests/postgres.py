@@ -47,10 +47,56 @@ END $$
 """
 
 
+class _OtherThread:
+    """A thread with an event loop, for work that a test waits for though its own loop is running.
+
+    It keeps one connection open: to connect takes longer than to empty a database.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1)
+        self._runner = asyncio.Runner()
+        self._url = ""
+        self._connection: Any = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine there and wait for it."""
+        return self._thread.submit(self._runner.run, work).result()
+
+    async def execute(self, url: str, statement: str) -> None:
+        """Run a statement on the connection that is kept open."""
+        import asyncpg  # noqa: PLC0415 -- it may be missing
+
+        for _ in range(2):
+            if self._connection is None or self._connection.is_closed() or url != self._url:
+                await self._disconnect()
+                self._connection, self._url = await asyncpg.connect(url, timeout=10), url
+            # A test may have ended the connection, which is seen when it is used.
+            with suppress(asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError):
+                await self._connection.execute(statement)
+                return
+        raise RuntimeError(f"the connection to {url} ends again and again")
+
+    def close(self) -> None:
+        """Disconnect and end the thread."""
+        self.run(self._disconnect())
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()
+
+    async def _disconnect(self) -> None:
+        if self._connection is not None and not self._connection.is_closed():
+            self._connection.terminate()
+        self._connection = None
+
+
+@cache
+def _other_thread() -> _OtherThread:
+    return _OtherThread()
+
+
 def outside(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a loop of its own, whether one is running here or not."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+    """Run a coroutine in another thread and wait for it."""
+    return _other_thread().run(work)
 
 
 async def execute(url: str, *statements: str) -> list[Any]:
@@ -129,15 +175,22 @@ def _made(name: str) -> str:
 
 
 def leave() -> None:
-    """Let a server that is not ours have no more of us."""
+    """Disconnect, and drop the database from a server that is not ours."""
+    if _other_thread.cache_info().currsize:
+        _leave()
+
+
+def _leave() -> None:
+    other_thread = _other_thread()
     if os.environ.get(NAMED) and _made.cache_info().currsize:
         outside(execute(server_url(), f'DROP DATABASE IF EXISTS "{OURS}" WITH (FORCE)'))
+    other_thread.close()
 
 
 def empty_database() -> str:
     """The URL of the database of this process, emptied."""
     url = _made(OURS)
-    outside(execute(url, _EMPTY))
+    outside(_other_thread().execute(url, _EMPTY))
     return url
 
 

@@ -1,7 +1,9 @@
 """SQLite files: a store on one, and what is in it, seen by its own connection or from outside."""
 
+import asyncio
 import shutil
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -12,6 +14,7 @@ from sandbox_sim.adapters.stores.sqlite.sqlite_store import Durability, SqliteSt
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 
 UNLIMITED = 2**31 - 2  # pages; SQLite's own bound
+SOON = 10  # seconds; a bound, reached only when something is broken
 
 
 @asynccontextmanager
@@ -25,6 +28,26 @@ async def opened(
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def busy(store: SqliteStore) -> AsyncIterator[None]:
+    """The store works on one unit meanwhile; the units that come wait, and then are one batch."""
+    at_work, go_on = threading.Event(), threading.Event()
+
+    async def wait(_unit: Unit) -> None:
+        at_work.set()
+        assert go_on.wait(SOON)
+
+    first = asyncio.create_task(store.run(wait))
+    assert await asyncio.to_thread(at_work.wait, SOON)
+    try:
+        yield
+        await asyncio.sleep(0)  # now the tasks that were made meanwhile have asked,
+        await asyncio.sleep(0)  # and the thread was handed what they asked for
+    finally:
+        go_on.set()
+        await first
 
 
 def connection_of(unit: Unit) -> sqlite3.Connection:

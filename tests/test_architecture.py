@@ -1,6 +1,7 @@
 """Rules about the code itself, read from its syntax trees."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,6 +111,40 @@ def test_a_file_can_be_read_in_one_sitting() -> None:
 
 def test_a_file_says_first_what_it_is() -> None:
     assert [name_of(each) for each in MODULES if not ast.get_docstring(tree_of(each))] == []
+
+
+# An import of something of the tests' own; the names in brackets may go on over several lines.
+IMPORT = re.compile(
+    r"^ *(?:from +(?:tests|\.)[\w.]* +import +(?:\([^)]*\)|.*)|import +tests.*)", re.MULTILINE
+)
+
+
+def imports_of_test_modules(text: str) -> list[str]:
+    return [found for found in IMPORT.findall(text) if re.search(r"\btest_", found)]
+
+
+def test_no_test_module_imports_another() -> None:
+    """What tests share is in a module that is named for it."""
+    texts = {str(path): path.read_text("utf-8") for path in Path(__file__).parent.rglob("*.py")}
+    del texts[__file__]  # its samples below
+
+    found = {name: imports_of_test_modules(text) for name, text in texts.items()}
+
+    assert {name: imports for name, imports in found.items() if imports} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tests.web.test_card",
+        "from tests.web import test_card",
+        "from tests.web.test_card import PAYMENT",
+        "from tests.web import (\n    conftest,\n    test_card,\n)",
+        "    from .test_card import PAYMENT",
+    ],
+)
+def test_the_rule_of_imports_would_notice(code: str) -> None:
+    assert imports_of_test_modules(f"import re\n{code}\n") == [code]
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

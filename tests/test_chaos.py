@@ -1,4 +1,4 @@
-"""The crash test in its short form: the real server on SQLite, killed five times under load."""
+"""The crash test in its short form: the real server on SQLite, killed twice under load."""
 
 import os
 import re
@@ -15,7 +15,7 @@ SOON = 90  # seconds; a bound, reached only when something is broken
 
 @pytest.mark.timeout(120)
 def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
-    command = [sys.executable, "-m", "chaos", "--rounds", "5", "--seed", "2026"]
+    command = [sys.executable, "-m", "chaos", "--rounds", "2", "--seed", "2026"]
     with subprocess.Popen(  # noqa: S603 -- ourselves
         command,
         cwd=ROOT,
@@ -33,8 +33,8 @@ def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
     assert run.returncode == 0, said
     assert "FAIL" not in said
     closing = said.splitlines()[-1]
-    found = re.match(r"5 rounds, (\d+) kills, .* ([\d,]+) of them payments and sends ack", closing)
+    found = re.match(r"2 rounds, (\d+) kills, .* ([\d,]+) of them payments and sends ack", closing)
     assert found is not None, said
     kills, acknowledged = (int(number.replace(",", "")) for number in found.groups())
-    assert kills >= 6, said  # one a round, and one at rest
+    assert kills >= 3, said  # one a round, and one at rest
     assert acknowledged > 20, said  # there was a load, however slow the machine

@@ -4,7 +4,7 @@ import pytest
 
 from sandbox_sim.config import Settings
 from tests import fidelity
-from tests.fidelity import PAGE, UserRule, cited_in, rules
+from tests.fidelity import PAGE, Rule, cited_in, rules
 
 KNOWN = {rule.id: rule for rule in rules()}
 IN_SCOPE = [rule for rule in rules() if rule.in_scope]
@@ -97,7 +97,7 @@ def test_a_citation_is_the_id_as_it_is_spelled(text: str, cited: set[str]) -> No
 
 
 def test_a_rule_is_a_row_of_the_page() -> None:
-    rule = UserRule("D99", "Any", "It\nholds.", ["port"], later="Some of it.")
+    rule = Rule("D99", "Any", "It\nholds.", ["port"], later="Some of it.")
 
     row = fidelity._row(rule, ["config.py"], ["a::b", "a::c", "a::d"])
 

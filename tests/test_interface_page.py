@@ -29,6 +29,7 @@ from sandbox_sim.web.control.faults import FaultBody
 from sandbox_sim.web.control.overrides import BehaviourBody, OutcomeBody, OverrideBody
 from sandbox_sim.web.control.user_rules import MatchBody
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.docs.pages import slug
 from tests.fidelity import rules
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -59,11 +60,6 @@ MODELS = {
     "endpoint.12": request_models.Body,
 }
 ALSO_ENDPOINT_4 = (request_models.BankPayout, request_models.CardPayout)
-
-
-def slug(heading: str) -> str:
-    """The anchor that a Markdown heading gets."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 @dataclass(frozen=True)
@@ -126,15 +122,6 @@ def test_every_rule_of_the_interface_has_an_anchor() -> None:
 def test_an_anchor_stands_once(of: Page) -> None:
     for anchors in (of.named, of.slugs):
         assert sorted(anchors) == sorted(set(anchors))
-
-
-@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
-def test_what_is_linked_is_there(of: Page) -> None:
-    targets = re.findall(r"\]\(([^)\s]+)\)|^\[\w+\]: (\S+)$", of.text, re.MULTILINE)
-    for target in {inline or reference for inline, reference in targets}:
-        file, _, anchor = target.partition("#")
-        linked = of if not file else page(file)
-        assert not anchor or anchor in {*linked.named, *linked.slugs}, target
 
 
 @pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)

@@ -2,7 +2,13 @@
 
 import pytest
 
+import sandbox_sim.testing  # noqa: F401 -- or each run in this process would import it anew
+
 pytestmark = pytest.mark.usefixtures("_as_installed")
+
+# Plugins that no test here is about: to load them takes most of a second in each process.
+OTHERS = ("hypothesispytest", "faker", "platformdirs", "xdist.looponfail")
+WITHOUT_OTHERS = [word for name in OTHERS for word in ("-p", f"no:{name}")]
 
 PAY = """
 import json, urllib.request
@@ -46,7 +52,7 @@ def test_nothing_is_imported_before_a_fixture_is_used(pytester: pytest.Pytester)
         """
     )
 
-    result = pytester.runpytest_subprocess("-p", "no:aiohttp")
+    result = pytester.runpytest_subprocess(*WITHOUT_OTHERS, "-p", "no:aiohttp", "-p", "no:xdist")
 
     result.assert_outcomes(passed=2)
 
@@ -277,7 +283,7 @@ def test_workers_of_xdist_have_a_server_each(pytester: pytest.Pytester) -> None:
         """
     )
 
-    pytester.runpytest_subprocess("-n", "2").assert_outcomes(passed=10)
+    pytester.runpytest_subprocess("-n", "2", *WITHOUT_OTHERS).assert_outcomes(passed=10)
 
     seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
     assert len({service_id for _, service_id, _ in seen}) == 10
@@ -287,8 +293,8 @@ def test_workers_of_xdist_have_a_server_each(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("mark", "options"),
     [
-        ("asyncio", ["-p", "no:anyio", "-o", "asyncio_mode=strict"]),
-        ("anyio", ["-p", "no:asyncio", "-p", "no:aiohttp"]),
+        ("asyncio", ["-p", "no:anyio", "-p", "no:xdist", "-o", "asyncio_mode=strict"]),
+        ("anyio", ["-p", "no:asyncio", "-p", "no:aiohttp", "-p", "no:xdist"]),
     ],
 )
 def test_coroutines_run_under_any_plugin(
@@ -322,4 +328,25 @@ def test_coroutines_run_under_any_plugin(
         """
     )
 
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*WITHOUT_OTHERS, *options).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("callbacks.expect_one(transactionid='T1')", "TypeError: a callback has no field"),
+        ("override(status='009')", "ValueError: "),
+        ("fault(status=418)", "ValueError: "),
+        ("advance(minutes=-1)", "ValueError: the clock moves by"),
+    ],
+)
+def test_a_wrong_argument_shows_the_line_of_the_test_only(
+    pytester: pytest.Pytester, call: str, error: str
+) -> None:
+    pytester.makepyfile(f"def test_it(sandbox_gateway):\n    sandbox_gateway.{call}\n")
+
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"E *{error}*"])
+    result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")

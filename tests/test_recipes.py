@@ -15,6 +15,7 @@ import pytest
 
 from tests.required import REQUIRED, missing
 
+HERE = Path(sys.executable).parent  # where sandbox-sim is
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"
 _FILE = re.compile(r"^`([\w.]+)`[^\n]*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Where Debian puts JUnit.
@@ -47,11 +48,57 @@ def test_a_recipe_runs_as_it_stands(language: str, tmp_path: Path) -> None:
     assert len(files) == 2
     for name, text in files:
         (tmp_path / name).write_text(text, "utf-8")
-    here = Path(sys.executable).parent  # where sandbox-sim is
-    environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{HERE}{os.pathsep}{os.environ['PATH']}"}
 
     for command in commands:
         done = subprocess.run(  # noqa: S603 -- ours
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def node(folder: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script beside gateway.mjs of the recipe; our sandbox-sim is not on the PATH."""
+    found = shutil.which("node")
+    if found is None:
+        missing("node", "node is not installed")
+    files = dict(_FILE.findall((RECIPES / "node.md").read_text("utf-8")))
+    (folder / "gateway.mjs").write_text(files["gateway.mjs"], "utf-8")
+    (folder / "script.mjs").write_text(script, "utf-8")
+    return subprocess.run(  # noqa: S603 -- ours
+        [found, "script.mjs"],
+        cwd=folder,
+        env={"PATH": "/nowhere", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+START = """
+import { startGateway } from "./gateway.mjs";
+const gateway = await startGateway();
+"""
+REFUSED = """
+try {
+  await gateway.control("POST", "clock/advance", { seconds: "five" });
+} catch (error) {
+  console.log(error.message);
+} finally {
+  await gateway.stop();
+}
+"""
+
+
+def test_node_finds_the_program_without_a_path_and_shows_errors(tmp_path: Path) -> None:
+    done = node(tmp_path, START + REFUSED, SANDBOX_SIM=str(HERE / "sandbox-sim"))
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("POST clock/advance: seconds must be ")
+
+
+def test_node_says_which_program_does_not_start(tmp_path: Path) -> None:
+    done = node(tmp_path, START)
+
+    assert done.returncode == 1
+    assert "Error: sandbox-sim does not start; set SANDBOX_SIM" in done.stderr

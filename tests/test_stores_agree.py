@@ -471,11 +471,12 @@ class GatewaysOnPostgres(Gateways):
     stores = ("memory", "postgres")
 
 
-def held(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
-    """The machine as a test."""
+def agreeing(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
+    """The machine as a test; with --hypothesis-profile=long it runs ten times as often."""
+    long = settings.get_current_profile_name() == "long"
     test: type[unittest.TestCase] = machine.TestCase
     test.settings = settings(  # type: ignore[attr-defined]
-        max_examples=examples,
+        max_examples=examples * 10 if long else examples,
         stateful_step_count=40,
         deadline=None,
         derandomize=True,
@@ -485,5 +486,5 @@ def held(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
     return test
 
 
-TestMemoryAndSqlite = held(Gateways, examples=30)
-TestMemoryAndPostgres = held(GatewaysOnPostgres, examples=8)
+TestMemoryAndSqlite = agreeing(Gateways, examples=12)
+TestMemoryAndPostgres = agreeing(GatewaysOnPostgres, examples=5)

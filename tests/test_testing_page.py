@@ -78,10 +78,3 @@ def test_the_table_of_expectations_has_every_call() -> None:
     assert set(named) == {
         name for name in dir(Messages) if name.startswith("expect") or name == "where"
     }
-
-
-def test_what_is_linked_is_there() -> None:
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", PAGE)
-
-    assert links
-    assert [link for link in links if not (DOCS / link).exists()] == []

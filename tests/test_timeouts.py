@@ -4,7 +4,14 @@ import pytest
 
 from tests import timeouts
 
-CONFTEST = "from tests import timeouts; timeouts.LIMIT_S = 0.5"
+CONFTEST = "from tests import timeouts; timeouts.LIMIT_S = 0.1"
+
+
+@pytest.fixture(autouse=True)
+def _no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs in these tests load the plugins that they name: to load all takes seconds."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
 
 FIXTURE_AFTER_A_FAILURE = """
 import threading, pytest
@@ -32,16 +39,15 @@ def test_it():
     "code", [FIXTURE_AFTER_A_FAILURE, THREAD_AT_THE_EXIT], ids=["fixture", "thread"]
 )
 def test_what_hangs_after_a_test_ends_the_process_and_shows_all_stacks(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, code: str
+    pytester: pytest.Pytester, code: str
 ) -> None:
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(code)
 
     result = pytester.runpytest_subprocess("-p", "tests.timeouts", timeout=30)
 
     assert result.ret == 1
-    result.stderr.fnmatch_lines(["Timeout (0:00:00.500000)!"])
+    result.stderr.fnmatch_lines(["Timeout (0:00:00.100000)!"])
     result.stderr.fnmatch_lines(["*in endless"])
 
 
@@ -57,8 +63,9 @@ def test_a_coroutine_that_waits_too_long_is_shown(pytester: pytest.Pytester) -> 
     pytester.makepyfile(ASYNC_TEST)
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
 
+    plugins = ("-p", "pytest_asyncio.plugin", "-p", "pytest_timeout", "-p", "tests.timeouts")
     result = pytester.runpytest_subprocess(
-        "-p", "tests.timeouts", "--timeout=0.5", "-otimeout_func_only=1", timeout=30
+        *plugins, "--timeout=0.1", "-otimeout_func_only=1", timeout=30
     )
 
     result.assert_outcomes(failed=1)

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-# pip builds, with a build backend from a registry.
-pytestmark = pytest.mark.timeout(240)
-
 ROOT = Path(__file__).parent.parent
 THREE_LINES = """\
 def test_a_new_project(sandbox_gateway):
@@ -36,8 +33,10 @@ def required_by(*wanted: Distribution) -> set[str]:
             requirement = Requirement(line)
             needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
             if needed and requirement.name not in names:
+                found = distribution(requirement.name)
+                assert requirement.specifier.contains(found.version, prereleases=True), line
                 names.add(requirement.name)
-                left.append(distribution(requirement.name))
+                left.append(found)
     return names
 
 
@@ -58,23 +57,17 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     What is required is linked from the environment of the tests; pip would fetch it for a minute.
     """
     folder = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    built = run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT, cwd=folder)
-    if "hatchling" in built.stderr:
-        pytest.skip("pip reaches no registry to fetch the build backend from")
+    built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "venv", symlinks=True)
     python = folder / "venv" / "bin" / "python"
-    installed = run(
-        *pip, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=folder
-    )
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
+    installed = run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=folder)
     assert installed.returncode == 0, installed.stderr
     (packages,) = folder.glob("venv/lib/python*/site-packages")
     (own,) = distributions(name="sandbox-sim", path=[str(packages)])
     link(required_by(own, distribution("pytest")), packages)
-    checked = run(*pip, "--python", python, "check", cwd=folder)
-    assert checked.returncode == 0, checked.stdout
     return python
 
 

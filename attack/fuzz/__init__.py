@@ -1,1 +1,1 @@
-"""The fuzzers of `make fuzz`: random bodies on every operation, and random bytes on connections."""
+"""The fuzzers of `make fuzz`: random bodies for every operation, and random byte streams."""

@@ -1,7 +1,7 @@
-"""`make fuzz`: random bodies on every operation, on both kinds of store, and random byte streams
+"""`make fuzz`: sends random bodies to every operation, on two stores, and random byte streams.
 
-on connections. Half of the time goes to each. Exit code 1 if anything was found; the exact bytes
-are printed, and kept in a file.
+Each takes half of the time. The exit code is 1 if anything is found; the exact bytes are printed,
+and kept in a file.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Random byte streams for one connection: pipelined requests, spoiled in the ways of smugglers.
+"""Random byte streams for one connection: pipelined requests, damaged as request smuggling does.
 
 In a stream `@@` stands for the digits of a `service_id`, so the same stream can be sent for two
-services and what it did can be told apart.
+services and its effects can be distinguished.
 """
 
 import json
@@ -24,24 +24,24 @@ _LARGEST_PIECE: Final = 32_768
 
 
 class Stream(NamedTuple):
-    """cuts: where it is cut. answers: how many there must be; None where it was spoiled."""
+    """cuts: where it is cut. answers: how many must come; None if the stream is damaged."""
 
     raw: bytes
     cuts: tuple[int, ...]
     answers: int | None
 
     def of_service(self, service_id: bytes) -> bytes:
-        """The whole stream with this service in it, which has two digits."""
+        """The whole stream with this service, which has two digits."""
         return self.raw.replace(SERVICE, service_id)
 
     def pieces(self, service_id: bytes) -> list[bytes]:
-        """The same, cut."""
+        """The same stream in pieces."""
         raw, ends = self.of_service(service_id), (0, *self.cuts, len(self.raw))
         return [raw[begin:end] for begin, end in pairwise(ends) if begin < end]
 
 
 def stream(random: Random, name: str) -> Stream:
-    """Up to five requests; `name` begins the transaction ids of all of them."""
+    """Up to five requests; all their transaction ids begin with `name`."""
     count = random.randint(1, 5)
     requests = [_request(random, f"{name}-{number}") for number in range(count)]
     is_spoiled = random.random() < 0.8
@@ -67,7 +67,7 @@ def _chunked(body: bytes, random: Random) -> bytes:
 
 
 def _head(raw: bytes, *headers: bytes) -> bytes:
-    """The request with more headers, at the end of its head."""
+    """The request with more headers at the end of its head."""
     head, _, body = raw.partition(b"\r\n\r\n")
     return b"\r\n".join([head, *headers, b"", body])
 
@@ -84,7 +84,7 @@ def _as_chunked(raw: bytes, random: Random) -> bytes:
 
 
 def _request(random: Random, transaction_id: str) -> bytes:
-    """A request that is whole, most often a plain payment."""
+    """A valid request, most often a plain payment."""
     payment = request_bytes("/make_payment", _payment(transaction_id))
     kinds: Mapping[str, Callable[[], bytes]] = {
         "sms balance": lambda: request_bytes("/sms/balance", b'{"service_id": @@}'),
@@ -103,13 +103,13 @@ def _request(random: Random, transaction_id: str) -> bytes:
 
 
 def _cuts(raw: bytes, random: Random) -> tuple[int, ...]:
-    """For one piece, for a few, or for many small ones; none is larger than one read takes."""
+    """Cuts for one, a few or many pieces, none larger than one read takes."""
     count = random.choice((0, 0, 1, 3, 12))
     anywhere = (random.randrange(len(raw) + 1) for _ in range(count))
     return tuple(sorted((*anywhere, *range(_LARGEST_PIECE, len(raw), _LARGEST_PIECE))))
 
 
-# The ways to spoil a request: each takes it, a generator, and an id for a request of its own.
+# The ways to damage a request: each takes it, a generator, and an id for another request.
 def _bytes_changed(raw: bytes, random: Random, _name: str) -> bytes:
     data = bytearray(raw)
     for _ in range(random.randint(1, 3)):
@@ -153,7 +153,7 @@ _CODINGS: Final = (
 
 
 def _both_framings(raw: bytes, random: Random, name: str) -> bytes:
-    """A length and a coding, and a whole request where the two disagree about the end."""
+    """Add a length and a coding, and a request at the place where the two disagree on the end."""
     inner = request_bytes("/make_payment", _payment(name))
     body = random.choice((b"0\r\n\r\n" + inner, _chunked(inner, random), inner))
     coding = b"Transfer-Encoding: " + random.choice(_CODINGS)

@@ -1,4 +1,4 @@
-"""What a fuzzer found, with the exact bytes that show it again."""
+"""The findings of a fuzzer, with the exact bytes that repeat them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +9,13 @@ _MOST_KEPT = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong, and the bytes of the connection that it was seen with."""
+    """A problem, and the bytes of the connection that showed it."""
 
     problem: str
     sent: bytes
 
     def shown(self, directory: Path, number: int) -> str:
-        """The problem and the bytes, as Python writes them; long ones in a file alone."""
+        """The problem and the bytes as Python writes them; long ones are in a file only."""
         file = directory / f"finding-{number}.bin"
         file.write_bytes(self.sent)
         sent = repr(self.sent) if len(self.sent) <= _SHOWN_BYTES else f"{len(self.sent)} bytes"
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """How much was tried, and what was found; after some findings no more are kept."""
+    """The number of tries, and the findings; only the first ones are kept."""
 
     name: str
     tried: int = 0
@@ -39,11 +39,11 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether something was tried and nothing found."""
+        """Whether there were tries and no findings."""
         return self.found == 0 and self.tried > 0
 
     def lines(self, directory: Path) -> list[str]:
-        """The line for this fuzzer, and what it found."""
+        """The line for this fuzzer, and its findings."""
         verdict = "held:" if self.holds else "FAIL "
         first = f"{verdict} {self.name}: {self.found:,} problems in {self.tried:,} tried (bound 0)"
         shown = (each.shown(directory, number) for number, each in enumerate(self.kept))

@@ -1,6 +1,7 @@
-"""Random bodies on all operations of a server: each is answered in the interface's shape.
+"""Sends random bodies to all operations of a server; each answer must have a valid shape.
 
-At the end the server still lives, its log has no traceback, and all balances agree with the ledger.
+At the end the server must still run, its log have no traceback, and all balances agree with the
+ledger.
 """
 
 import asyncio
@@ -21,13 +22,13 @@ _SETTINGS: Final = (
     "settle_delay_ms=0",
     "sms_transition_ms=0",
     "card_auto_complete_ms=1",
-    # No callback leaves this machine, nor is any name looked up.
+    # Callbacks stay on this machine, and no name is resolved.
     'callback_hosts={"allow": ["nowhere.invalid"]}',
 )
 
 
 async def fuzz(store: str, directory: Path, seed: int, seconds: float) -> Report:
-    """Send random bodies for so long."""
+    """Send random bodies for this many seconds."""
     name = store.partition(":")[0]
     report = Report(f"random bodies on {name}")
     place = f"sqlite:{directory / 'fuzz.sqlite3'}" if name == "sqlite" else store
@@ -59,7 +60,7 @@ async def _send(server: Server, random: Random, ends: float, report: Report) -> 
 
 
 async def _look_after(server: Server, report: Report) -> None:
-    """What the server is like after all that."""
+    """Check the server at the end."""
     if server.tracebacks:
         report.add(f"{server.tracebacks} tracebacks in {server.log}")
     try:

@@ -1,11 +1,11 @@
-"""What every answer of the gateway must be, however bad its request was."""
+"""The shape that every answer of the gateway must have, also to a bad request."""
 
 import json
 from typing import Final
 
 from attack.wire import Response
 
-# The interface's response codes, and 219 of D14; 500 is a fault.
+# The response codes of the interface, and 219 (D14). 500 counts as a problem.
 _CODES: Final = frozenset(
     {
         *("000", "202", "370", "388", "393", "100", "400", "401", "402", "403", "404", "429"),
@@ -15,7 +15,7 @@ _CODES: Final = frozenset(
 
 
 def problem_with(answer: Response, path: str) -> str | None:
-    """What is wrong with an answer, in words; None where it is as the interface has it."""
+    """What is wrong with an answer, in words; None if it is valid."""
     if not 200 <= answer.status < 500:
         return f"HTTP status {answer.status}"
     try:

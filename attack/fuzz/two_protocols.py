@@ -1,7 +1,7 @@
-"""Each byte stream twice: to our own protocol, and to aiohttp's, which must answer alike.
+"""Sends each byte stream twice: to our own protocol and to aiohttp's. Both must answer alike.
 
-A connection is aiohttp's once a request came over it that ours does not serve. What was done is
-compared too: the journal must have the same payments, whichever protocol they came by.
+A connection changes to aiohttp's protocol with the first request that ours does not serve. The
+effects are compared too: the journal must have the same payments for both.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from attack.servers import LIVEZ, Server, serving
 from attack.wire import NoAnswer, Streams, connected, read_response
 
 _WORKERS: Final = 20
-# Services with two digits, two for each worker; one that ends in 9 would have no SMS units.
+# Services with two digits, two for each worker. None ends in 9, which would have no SMS units.
 _SERVICES: Final = tuple(number for number in range(10, 100) if number % 10 != 9)
 _NEVER: Final = ("settle_delay_ms=86400000", "card_auto_complete_ms=0", "log_level=warning")
 _DIFFERS: Final = re.compile(rb'(Date|X-Sandbox-Request-Id): [^\r]*|"last_updated":"[^"]*"')
@@ -26,7 +26,7 @@ _STATUS: Final = re.compile(rb"HTTP/1\.[01] (\d\d\d) ")
 
 
 class Patience(NamedTuple):
-    """How long to wait for a next answer, and between the pieces of a stream."""
+    """Seconds to wait for the next answer, and between the pieces of a stream."""
 
     silence_s: float
     gap_s: float
@@ -44,14 +44,14 @@ _PATIENCE: Final = (
 
 
 class Done(NamedTuple):
-    """What came back, and the transaction ids and response codes in the journal."""
+    """The answers, and the transaction ids and response codes in the journal."""
 
     answers: bytes
     journal: frozenset[tuple[str, str]]
 
 
 async def fuzz(directory: Path, seed: int, seconds: float) -> Report:
-    """Send random streams for so long, some at a time, and compare what they did."""
+    """Send random streams for this many seconds, several at a time, and compare their effects."""
     report = Report("random byte streams, our protocol against aiohttp's")
     async with serving(directory / "streams.log", *_NEVER) as server:
         ends = time.monotonic() + seconds
@@ -65,7 +65,7 @@ async def fuzz(directory: Path, seed: int, seconds: float) -> Report:
 
 
 async def _work(server: Server, seed: int, worker: int, ends: float, report: Report) -> None:
-    """One stream after another, with services of its own."""
+    """Send one stream after another, for services that no other worker uses."""
     random = Random(f"{seed} streams {worker}")
     services = _SERVICES[2 * worker], _SERVICES[2 * worker + 1]
     number = 0
@@ -83,7 +83,7 @@ async def _work(server: Server, seed: int, worker: int, ends: float, report: Rep
 
 
 async def _problem(server: Server, each: Stream, services: tuple[int, int]) -> str | None:
-    """How our protocol differs on this stream from all that aiohttp's does with it."""
+    """How our protocol differs on this stream from everything that aiohttp's does with it."""
     theirs: list[Done] = []
     problems: list[str] = []
     for patience in _PATIENCE:
@@ -103,7 +103,7 @@ async def _problem(server: Server, each: Stream, services: tuple[int, int]) -> s
 
 
 def difference(ours: Done, theirs: Done, expected: int | None) -> str | None:
-    """How two sequences of answers differ, or differ from the number that there must be."""
+    """How two sequences of answers differ, or that their number is wrong."""
     mine, others = statuses(ours.answers), statuses(theirs.answers)
     if expected is not None and len(final(mine)) != expected:
         return f"{len(final(mine))} answers {mine} to {expected} requests"
@@ -124,12 +124,12 @@ def statuses(raw: bytes) -> list[int]:
 
 
 def final(found: Iterable[int]) -> list[int]:
-    """Those that end an exchange."""
+    """The statuses of final answers."""
     return [status for status in found if status >= 200]
 
 
 def comparable(raw: bytes) -> bytes:
-    """Answers without what differs from answer to answer, and from service to service."""
+    """Answers without the parts that differ between answers and between services."""
     without = _DIFFERS.sub(rb"\1", raw)
     return re.sub(rb'"entity_service_id":\d\d', b"", without)
 
@@ -142,7 +142,7 @@ async def _done(
     *,
     by_aiohttp: bool,
 ) -> Done:
-    """Send a stream for this service, which no other stream has meanwhile."""
+    """Send a stream for this service, which no other stream uses at the time."""
     answers = await answered(server.port, pieces, patience, by_aiohttp=by_aiohttp)
     search = {"match": {"service_id": service_id}, "limit": 1000}
     found = (await server.ask("/_sandbox/requests/find", search)).json()["requests"]
@@ -153,7 +153,7 @@ async def _done(
 async def answered(
     port: int, pieces: Sequence[bytes], patience: Patience, *, by_aiohttp: bool
 ) -> bytes:
-    """All that comes back until the server closes, or is silent for so long."""
+    """Everything that comes until the server closes, or is silent for this long."""
     async with connected(port) as streams:
         if by_aiohttp:
             streams[1].write(LIVEZ)

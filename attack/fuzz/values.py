@@ -1,4 +1,4 @@
-"""Random bodies: well-formed ones with a few fields spoiled, any JSON at all, and any bytes."""
+"""Random bodies: valid ones with a few changed fields, any JSON, and any bytes."""
 
 import json
 from random import Random
@@ -39,7 +39,7 @@ def request(random: Random) -> tuple[str, bytes]:
 
 
 def near_miss(random: Random) -> tuple[str, dict[str, Any]]:
-    """A well-formed body with some fields gone, replaced or added; now and then none at all."""
+    """A valid body with fields removed, replaced or added; sometimes an unchanged one."""
     operation = random.choice(list(OPERATIONS.values()))
     body = dict(operation.body)
     body["service_id"] = random.choice(_SERVICES)
@@ -67,21 +67,21 @@ def value(random: Random) -> object:
 
 
 def number(random: Random) -> float:
-    """A number, odd ones most often."""
+    """A number, most often an unusual one."""
     if random.random() < 0.6:
         return random.choice(_NUMBERS)
     return random.choice((random.randint(-(10**6), 10**6), random.uniform(-1e5, 1e5)))
 
 
 def text(random: Random) -> str:
-    """A text, odd ones most often."""
+    """A text, most often an unusual one."""
     if random.random() < 0.7:
         return random.choice(_TEXTS)
     return "".join(chr(random.choice((random.randrange(128), 0x661, 0x1F600))) for _ in range(9))
 
 
 def document(random: Random, depth: int) -> object:
-    """Any JSON, so many levels deep at most; now and then far deeper."""
+    """Any JSON, at most this many levels deep; sometimes far deeper."""
     kind = random.random()
     if depth == 0 or kind < 0.4:
         return random.choice((None, True, False, number(random), text(random)))
@@ -92,13 +92,13 @@ def document(random: Random, depth: int) -> object:
 
 
 def written(document_: object, random: Random) -> bytes:
-    """JSON as Python writes it: with NaN, and half surrogate pairs where nothing is escaped."""
+    """JSON as Python writes it, with NaN, and with half surrogate pairs if nothing is escaped."""
     escaped = random.random() < 0.5
     return json.dumps(document_, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
 
 
 def damaged(raw: bytes, random: Random) -> bytes:
-    """A few bytes changed, left out or repeated."""
+    """The body with a few bytes changed, removed or repeated."""
     data = bytearray(raw)
     for _ in range(random.randint(1, 4)):
         at = random.randrange(len(data) + 1)

@@ -1,6 +1,6 @@
-"""The proof: a pure function from what was seen to what that shows. It reads, and asks nobody.
+"""The proof: a pure function from the facts of a run to claims. It sends no request.
 
-Each claim is a sentence with its counts, and the violations of it that were found, with the ids.
+Each claim is a sentence with counts, and the violations that were found, with their ids.
 """
 
 from collections.abc import Sequence
@@ -13,5 +13,5 @@ __all__ = ["Claim", "prove"]
 
 
 def prove(facts: Facts) -> Sequence[Claim]:
-    """Every claim, those that hold too."""
+    """Every claim, with and without violations."""
     return [*sms.claims(facts), *payments.claims(facts), *conduct.claims(facts)]

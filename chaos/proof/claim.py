@@ -1,4 +1,4 @@
-"""One property that must hold."""
+"""A property that must hold."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that says what must hold and of how many, and the evidence against it."""
+    """A sentence that states the property with its counts, and the evidence against it."""
 
     sentence: str
     violations: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """Nothing speaks against it."""
+        """Whether no violation was found."""
         return not self.violations
 
 
 def claim(sentence: str, violations: Iterable[str]) -> Claim:
-    """A claim whose violations are found now."""
+    """Make a claim and collect its violations."""
     return Claim(sentence, tuple(violations))

@@ -1,4 +1,4 @@
-"""Conduct: nothing but a kill may cut off an answer, or make a callback come twice."""
+"""Claims about the servers: only a kill may cut off an answer or repeat a callback."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -6,12 +6,12 @@ from operator import attrgetter
 from chaos.facts import FAULT, Asked, Delivery, Facts
 from chaos.proof.claim import Claim, claim
 
-# The receiver has answered; until then the server may still be about to write that down.
+# Seconds after the answer of the receiver in which the server may still be saving it.
 RECORDING_S = 1.0
 
 
 def claims(facts: Facts) -> Iterator[Claim]:
-    """What must hold of the servers."""
+    """The claims about the servers."""
     asked = list(facts.asked())
     yield claim(
         f"{sum(1 for one in asked if one.known):,} answers have a code that the rules allow",
@@ -28,7 +28,7 @@ def claims(facts: Facts) -> Iterator[Claim]:
     )
     repeats = list(_repeats(facts))
     yield claim(
-        f"{len(repeats):,} callbacks that were taken and came again did so across a kill",
+        f"{len(repeats):,} callbacks that were acknowledged and came again did so across a kill",
         (
             _again(earlier, later)
             for earlier, later in repeats
@@ -46,11 +46,11 @@ def _explained(facts: Facts, asked: Asked) -> bool:
 
 def _cut(asked: Asked) -> str:
     said = "was answered 500" if asked.code == FAULT else f"had no answer: {asked.problem}"
-    return f"{asked.path} to server {asked.server} {said}, and nobody killed it"
+    return f"{asked.path} to server {asked.server} {said}, and no kill explains it"
 
 
 def _repeats(facts: Facts) -> Iterator[tuple[Delivery, Delivery]]:
-    """Each delivery of a callback that had been taken before, with the last time it was."""
+    """Each delivery of a callback that was acknowledged before, with the last such delivery."""
     for came in facts.arrivals().values():
         taken: Delivery | None = None
         for delivery in sorted(came, key=attrgetter("at")):
@@ -67,9 +67,9 @@ def _across(facts: Facts, earlier: Delivery, later: Delivery) -> bool:
 
 def _again(earlier: Delivery, later: Delivery) -> str:
     apart = (later.at - earlier.at) * 1000
-    return f"callback of {later.trans_ref} was taken and came again {apart:.0f} ms later"
+    return f"callback of {later.trans_ref} was acknowledged and came again {apart:.0f} ms later"
 
 
 def repeated(facts: Facts) -> Sequence[tuple[Delivery, Delivery]]:
-    """For the closing line."""
+    """The counts for the last line."""
     return list(_repeats(facts))

@@ -1,4 +1,4 @@
-"""Payments: what was accepted calls back, what was rejected does not. D15, D16, D18, D29."""
+"""Payments: accepted ones send a callback, rejected ones do not. D15, D16, D18, D29."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,23 +7,23 @@ from chaos.proof.claim import Claim, claim
 
 Arrivals = Mapping[str, Sequence[Delivery]]
 
-# "About 15 minutes" (sandbox.8): found before, gone after, and either in between.
+# "About 15 minutes" (sandbox.8): found before this range, gone after it, either within it.
 SURELY_FOUND_S, SURELY_GONE_S = 14.5 * 60, 15.5 * 60
-# How far a payment has come, by what a status query says: absent, pending, decided.
+# The progress of a payment, from the answer to a status query: absent, pending, decided.
 _ABSENT, _PENDING, _DECIDED = range(3)
 _RANK = {"002": _PENDING, "000": _DECIDED, "001": _DECIDED, "003": _DECIDED}
 _OF_CODE = {"202": "000", "000": "000", "015": "001"}
 
 
 def claims(facts: Facts) -> Iterator[Claim]:
-    """What must hold of payments and their callbacks."""
+    """The claims about payments and their callbacks."""
     arrivals = facts.arrivals()
     accepted = [payment for payment in facts.payments if payment.accepted]
     unknown = [payment for payment in facts.payments if not payment.asked.known]
     rejected = len(facts.payments) - len(accepted) - len(unknown)
     there = sum(1 for payment in unknown if _found(facts, payment))
     yield claim(
-        f"{len(accepted):,} accepted payments' callbacks arrived at least once and were taken",
+        f"{len(accepted):,} accepted payments' callbacks arrived and were acknowledged",
         (problem for payment in accepted for problem in _undelivered(payment, arrivals)),
     )
     yield claim(
@@ -31,7 +31,7 @@ def claims(facts: Facts) -> Iterator[Claim]:
         (problem for payment in unknown for problem in _halfway(payment, facts, arrivals)),
     )
     yield claim(
-        f"no callback for any of {rejected:,} rejected payments, or for what nobody asked",
+        f"no callback for any of {rejected:,} rejected payments, or for unknown payments",
         _uncalled_for(facts, arrivals),
     )
     yield claim(
@@ -75,7 +75,7 @@ def _halfway(payment: Payment, facts: Facts, arrivals: Arrivals) -> Iterator[str
     if final is None:
         yield f"{_name(payment)}: its status is not known"
     elif final.status == "000" and not any(delivery.taken for delivery in came):
-        yield f"{_name(payment)} has status 000 and its callback was not taken"
+        yield f"{_name(payment)} has status 000 and its callback was not acknowledged"
     elif final.status is None and came and not _old(payment, final):
         yield f"{_name(payment)} is not found and its callback arrived"
 
@@ -85,7 +85,7 @@ def _uncalled_for(facts: Facts, arrivals: Arrivals) -> Iterator[str]:
     for ref in arrivals:
         payment = payments.get(ref)
         if payment is None:
-            yield f"a callback came for {ref}, and nobody asked for that payment"
+            yield f"a callback came for {ref}, a payment that was never sent"
         elif payment.asked.known and not payment.accepted:
             yield f"a callback came for {_name(payment)}, which was answered {payment.asked.code}"
         elif not payment.asked.known and ACCEPTED.isdisjoint(payment.asked.expected):
@@ -146,7 +146,7 @@ def _gone_back(facts: Facts, arrivals: Arrivals) -> Iterator[str]:
 
 
 def _known(facts: Facts, arrivals: Arrivals) -> dict[str, list[tuple[float, int, str]]]:
-    """Of each payment: from when on it had come at least how far, and how that was known."""
+    """For each payment: the time from which its progress is known, the progress, and why."""
     known: dict[str, list[tuple[float, int, str]]] = {}
     for payment in facts.payments:
         code = payment.asked.code or ""

@@ -10,7 +10,7 @@ ByText = Mapping[str, Sequence[Message]]
 
 
 def claims(facts: Facts) -> Iterator[Claim]:
-    """What must hold of sends, messages and units."""
+    """The claims about sends, messages and units."""
     messages = [message for kept, _ in facts.final.histories.values() for message in kept]
     by_text: dict[str, list[Message]] = {}
     for message in messages:
@@ -23,11 +23,11 @@ def claims(facts: Facts) -> Iterator[Claim]:
         (problem for send in taken for problem in _of_taken(send, by_text)),
     )
     yield claim(
-        f"{len(unknown):,} sends without an answer are there wholly ({there:,}) or not at all",
+        f"{len(unknown):,} sends without an answer are there completely ({there:,}) or not at all",
         (problem for send in unknown for problem in _of_unknown(send, by_text)),
     )
     yield claim(
-        f"{len(messages):,} messages in the history, none twice, none that nobody sent",
+        f"{len(messages):,} messages in the history, none twice, none that was never sent",
         _strangers(facts, messages),
     )
     refunded = sum(1 for message in messages if message.status == "REFUNDED")
@@ -69,7 +69,7 @@ def _of_unknown(send: Send, by_text: ByText) -> Iterator[str]:
 
 
 def _incomplete(send: Send, found: Sequence[Message]) -> Iterator[str]:
-    """Each recipient as often as it was named, for the units that the text costs."""
+    """Check that each recipient has as many messages as it was named, at the right units."""
     wanted, got = Counter(send.recipients), Counter(m.customer_number for m in found)
     for number in wanted.keys() | got.keys():
         if wanted[number] != got[number]:
@@ -90,7 +90,7 @@ def _strangers(facts: Facts, messages: Sequence[Message]) -> Iterator[str]:
         for message in kept:
             send = sends.get(message.text)
             if send is None or send.service_id != service_id:
-                yield f"{message.processing_id} of service {service_id} was sent by nobody"
+                yield f"{message.processing_id} of service {service_id} was never sent"
             elif send.asked.known and not send.acknowledged:
                 yield f"{message.processing_id} is there, and {_name(send)} got {send.asked.code}"
 

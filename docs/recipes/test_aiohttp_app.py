@@ -1,7 +1,7 @@
 """An aiohttp shop under test, with pytest-aiohttp.
 
-The shop runs on the event loop of the test, so the test must not block while the shop is called
-back: it awaits `sandbox_gateway.aio`.
+The shop runs on the event loop of the test, so the test must not block that loop while the gateway
+calls the shop. It awaits `sandbox_gateway.aio` instead.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientSession, web
 
-pytestmark = pytest.mark.asyncio  # this and the fixture's are for any mode of pytest-asyncio
+pytestmark = pytest.mark.asyncio  # like `pytest_asyncio.fixture`, needed outside auto mode only
 
 ORDERS: web.AppKey[dict[str, str]] = web.AppKey("orders")
 
 
 def make_shop(gateway_url, service_id, headers, secret_key):
-    """The application: /pay asks for a payment, /callbacks is told what became of it."""
+    """The application: /pay sends a payment, /callbacks receives its outcome."""
     shop = web.Application()
     shop[ORDERS] = {}
 
@@ -49,9 +49,9 @@ def make_shop(gateway_url, service_id, headers, secret_key):
         genuine = hmac.new(secret_key.encode(), content, hashlib.sha256).hexdigest()
         if not hmac.compare_digest(genuine, request.headers.get("X-Service-Signature", "")):
             raise web.HTTPForbidden
-        told = await request.json()
-        paid = told["trans_status"].startswith("000")
-        shop[ORDERS][told["trans_ref"]] = "paid" if paid else "failed"
+        callback = await request.json()
+        paid = callback["trans_status"].startswith("000")
+        shop[ORDERS][callback["trans_ref"]] = "paid" if paid else "failed"
         return web.Response()
 
     shop.router.add_post("/pay", pay)

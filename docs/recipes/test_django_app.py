@@ -29,7 +29,7 @@ ORDERS = {}
 @csrf_exempt
 @require_POST
 def pay(request):
-    """Ask for a payment."""
+    """Send a payment."""
     order = json.loads(request.body)
     payment = {
         "service_id": settings.GATEWAY_SERVICE_ID,
@@ -54,13 +54,14 @@ def pay(request):
 @csrf_exempt
 @require_POST
 def callbacks(request):
-    """Be told what became of it."""
+    """Receive the outcome of a payment."""
     _, secret_key = settings.GATEWAY_AUTH
     genuine = hmac.new(secret_key.encode(), request.body, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(genuine, request.headers.get("X-Service-Signature", "")):
         return HttpResponseForbidden()
-    told = json.loads(request.body)
-    ORDERS[told["trans_ref"]] = "paid" if told["trans_status"].startswith("000") else "failed"
+    callback = json.loads(request.body)
+    paid = callback["trans_status"].startswith("000")
+    ORDERS[callback["trans_ref"]] = "paid" if paid else "failed"
     return HttpResponse()
 
 

@@ -1,7 +1,7 @@
 """A Flask shop under test, or any other WSGI application.
 
-The gateway calls it back over a socket, so a thread serves it. Where a test client is enough, the
-callback can be handed to that instead.
+The gateway sends callbacks over a socket, so a thread serves the shop. If the test client is
+enough, pass the callback to it instead.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 
 
 def make_shop(gateway_url, service_id, auth):
-    """The application: /pay asks for a payment, /callbacks is told what became of it."""
+    """The application: /pay sends a payment, /callbacks receives its outcome."""
     shop = Flask(__name__)
     shop.orders = {}
 
@@ -45,9 +45,9 @@ def make_shop(gateway_url, service_id, auth):
         genuine = hmac.new(auth[1].encode(), request.get_data(), hashlib.sha256).hexdigest()
         if not hmac.compare_digest(genuine, request.headers.get("X-Service-Signature", "")):
             abort(403)
-        told = request.get_json()
-        paid = told["trans_status"].startswith("000")
-        shop.orders[told["trans_ref"]] = "paid" if paid else "failed"
+        callback = request.get_json()
+        paid = callback["trans_status"].startswith("000")
+        shop.orders[callback["trans_ref"]] = "paid" if paid else "failed"
         return ""
 
     return shop

@@ -1,4 +1,4 @@
-"""The gateway in the standard library's unittest: one for a class, begun anew for each test."""
+"""The gateway with unittest: one for a class, reset before each test."""
 
 import json
 import unittest

@@ -1,11 +1,11 @@
-"""A client under test, and no application that could be called back: the gateway has an inbox."""
+"""A client under test without an application: its callbacks go to an inbox of the gateway."""
 
 import httpx
 import pytest
 
 
 def collect(gateway, transaction_id, **fields):
-    """The client under test; its callbacks go to an inbox of the gateway."""
+    """The client under test."""
     payment = {
         "service_id": gateway.service_id,
         "reference": "Order 1",
@@ -50,7 +50,7 @@ def test_a_status_expires_after_fifteen_minutes(sandbox_gateway):
     assert status(sandbox_gateway, "T1")["response_code"] == "027"
 
 
-def test_a_callback_that_nobody_takes_is_tried_three_times(sandbox_gateway):
+def test_a_callback_that_is_not_acknowledged_is_tried_three_times(sandbox_gateway):
     collect(sandbox_gateway, "T1", callback_url="http://127.0.0.1:9/nobody")
 
     callback = sandbox_gateway.wait_callback(transaction_id="T1", state="failed")

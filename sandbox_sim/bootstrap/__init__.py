@@ -1,4 +1,4 @@
-"""The only place that wires: settings in, a gateway that runs out."""
+"""Builds a gateway from its settings: the only place that connects the parts."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -13,7 +13,8 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap.parts import Parts
 from sandbox_sim.bootstrap.stores import store_of
 from sandbox_sim.config import Settings
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.control.callback_retries import CallbackRetries
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.journal import Journal
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Everything, wired. `app` starts and stops the background tasks with itself.
+    """A gateway and its parts. `app` starts and stops the background tasks with itself.
 
-    store: what is written to it directly is not told to the live feed.
+    store: writing to it directly publishes no events.
     """
 
     app: web.Application
@@ -53,10 +54,13 @@ def build(
     store: Store | None = None,
     sender: CallbackSender | None = None,
 ) -> Gateway:
-    """Wire a gateway; what is not given is the real thing."""
+    """Build a gateway. A part that is not given is the real one.
+
+    Raises `StoreError` if the store of the settings needs a package that is not installed.
+    """
     settings = settings or Settings()
     clock = clock or SystemClock()
-    gate = AnswerGate()
+    gate = ProcessAnswerGate()
     relay: Relay | None = None
     if store is None:
         store, relay = store_of(settings, clock, gate)
@@ -77,7 +81,7 @@ def build(
 
 @contextlib.asynccontextmanager
 async def open_doctor() -> AsyncIterator["Doctor"]:
-    """Who examines receivers, over a session of its own; no gateway has to run for it."""
+    """A `Doctor` with an HTTP session of its own; it needs no running gateway."""
     from sandbox_sim.gateway.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()

@@ -1,4 +1,4 @@
-"""Every part of a gateway, and which others it is made of."""
+"""Every part of a gateway, and the parts that it needs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -12,13 +12,14 @@ from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.rate_limit import RateLimit
 from sandbox_sim.gateway.activity_log import ActivityLog
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate, CallbackDispatcher
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.control.callback_retries import CallbackRetries
 from sandbox_sim.gateway.control.clock_control import ClockControl
@@ -40,9 +41,10 @@ from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
+from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
 from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
+from sandbox_sim.gateway.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store
 from sandbox_sim.gateway.scheduler import Handler, Scheduler
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.api.authentication import Authentication
@@ -68,7 +70,7 @@ from sandbox_sim.web.transport.client_connections import ClientConnections
 
 
 class Parts:
-    """Every part of a gateway, made of others when it is first asked for."""
+    """The parts of one gateway, each made when it is first used."""
 
     def __init__(
         self,
@@ -111,7 +113,7 @@ class Parts:
         return app
 
     def dispatcher(self) -> Dispatcher:
-        """What answers the interface's paths."""
+        """Answers the paths of the interface."""
         return Dispatcher(
             Authentication(self.clients.values(), self.clock, self.limit()),
             self.operations().by_path(),
@@ -128,7 +130,7 @@ class Parts:
         )
 
     def route_groups(self, guard: Guard) -> Sequence[RouteGroup]:
-        """What answers under `/_sandbox/`."""
+        """Answer the paths under `/_sandbox/`."""
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
             Control(self.store, self.clock, self.ids, self.records, self.clients, guard),
@@ -146,13 +148,13 @@ class Parts:
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
-        """The store and what of it is at hand, the callback session and the loops, while we run."""
+        """Open the store, load what is copied from it, and run the loops while the app runs."""
         await self.store.open()
         try:
             await self.id_allocation.reserve()
             await self.clock_control.start()
             await self.user_rules.load()
-            await self.held.load()
+            await self.callback_reordering.load()
             async with self.http_sender:
                 loops = (self.jobs, self.journal, self.id_allocation, self.activity)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
@@ -176,54 +178,45 @@ class Parts:
         )
 
     def payments(self) -> Payments:
-        """The six that pay."""
-        return Payments(
-            self.store,
-            self.clock,
-            self.ids,
-            self.accounts,
-            self.gate,
-            self.overrides,
-            sandbox=self.sandbox,
-            settle_delay=self.settle_delay,
-            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
-        )
+        """The six payment operations."""
+        processors = {ServiceMode.SANDBOX: self.sandbox_processor}
+        return Payments(self.store, self.clock, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
-        """Made-up life."""
+        """Fills services with made-up payments and SMS."""
         return Seeding(
             self.store,
             self.clock,
             FakePeople(self.sandbox, self.settings.approved_senders),
             self.accounts,
+            self.sandbox_processor,
             self.settlement,
             self.sms,
             self.clients,
-            sandbox=self.sandbox,
             settle_delay=self.settle_delay,
             transition=self.transition,
         )
 
     def limit(self) -> RateLimit | None:
-        """The rate that is held, if any is."""
+        """The limit of requests a minute; None if there is none."""
         if self.settings.rate_limit_per_minute is None:
             return None
         return RateLimit(self.settings.rate_limit_per_minute, self.settings.rate_limit_burst)
 
     @cached_property
     def jobs(self) -> Scheduler:
-        """The clockwork, with what each kind of job does."""
+        """Runs the jobs; each kind has its handler here."""
         handlers: dict[JobKind, Handler] = {
             JobKind.SETTLE: self.settlement.on_due,
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
-            JobKind.RELEASE: self.held.on_due,
+            JobKind.RELEASE: self.callback_reordering.on_due,
         }
         return Scheduler(self.store, self.clock, self.deliveries, handlers)
 
     @cached_property
     def deliveries(self) -> CallbackDispatcher:
-        """Callbacks on their way."""
+        """Sends the callbacks."""
         schedule = Schedule(
             attempts=self.settings.callback_attempts,
             interval=timedelta(seconds=self.settings.callback_retry_interval_s),
@@ -236,7 +229,7 @@ class Parts:
             schedule,
             self.gate,
             self.settings.routes(),
-            self.held,
+            self.callback_reordering,
             self.connections.callbacks,
             activity=self.activity,
         )
@@ -247,14 +240,28 @@ class Parts:
         return ActivityLog(self.clock, quiet=self.settings.quiet)
 
     @cached_property
+    def sandbox_processor(self) -> SandboxProcessor:
+        """Payments of mode S."""
+        return SandboxProcessor(
+            self.ids,
+            self.accounts,
+            self.gate,
+            self.overrides,
+            self.settlement,
+            sandbox=self.sandbox,
+            settle_delay=self.settle_delay,
+            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
+        )
+
+    @cached_property
     def settlement(self) -> Settlement:
-        """How transactions end."""
-        notices = CallbackSettings(
+        """Begins and ends transactions."""
+        callback_settings = CallbackSettings(
             self.settings.callback_profile,
             self.settings.callback_profiles,
             self.settings.sign_callbacks,
         )
-        return Settlement(self.ids, self.accounts, self.clients, notices)
+        return Settlement(self.ids, self.accounts, self.clients, callback_settings)
 
     @cached_property
     def sms(self) -> Sms:
@@ -279,7 +286,7 @@ class Parts:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """The settings that the sandbox rules ask."""
+        """The settings of the sandbox rules."""
         settings = self.settings
         return Sandbox(
             allowlist=Allowlist(
@@ -294,13 +301,13 @@ class Parts:
 
     @cached_property
     def pages(self) -> CardPages:
-        """Card pages."""
+        """The hosted card pages."""
         return CardPages(self.store, self.clock, self.settlement, self.sandbox)
 
     @cached_property
     def overrides(self) -> Overrides:
-        """Outcomes that users ask for."""
-        return Overrides(self.store, self.user_rules, self.settlement, self.waiters)
+        """Applies the overrides of users."""
+        return Overrides(self.store, self.user_rules, self.waiters)
 
     @cached_property
     def user_rules(self) -> UserRules:
@@ -308,13 +315,13 @@ class Parts:
         return UserRules(self.store, self.clock, self.ids)
 
     @cached_property
-    def held(self) -> CallbackReordering:
-        """Callbacks that an override holds back."""
+    def callback_reordering(self) -> CallbackReordering:
+        """Releases the callbacks that an override holds."""
         return CallbackReordering(self.store)
 
     @cached_property
     def fault_injection(self) -> FaultInjection:
-        """Answers that a fault spoils."""
+        """Applies faults to answers."""
         return FaultInjection(self.clock)
 
     @cached_property
@@ -324,17 +331,17 @@ class Parts:
 
     @cached_property
     def watch(self) -> ChangeWaiter:
-        """For tests in this process, which step the clock whenever something was written."""
+        """Waits for changes; for tests in this process."""
         return ChangeWaiter(self.store, self.clock)
 
     @cached_property
     def id_allocation(self) -> IdAllocation:
-        """Which numbers ids are made of."""
+        """Reserves the numbers that ids are made from."""
         return IdAllocation(self.store, self.clock, self.ids)
 
     @cached_property
     def clock_control(self) -> ClockControl:
-        """How the clock is set."""
+        """Sets the clock."""
         return ClockControl(self.store, self.clock, self.jobs)
 
     @cached_property
@@ -354,20 +361,20 @@ class Parts:
 
     @cached_property
     def manual_actions(self) -> ManualActions:
-        """What is done by hand."""
+        """Settles, resends and resets by hand."""
         return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
 
     @cached_property
     def our_address(self) -> OurAddress:
-        """Where we are served."""
+        """The address that this server is reached at."""
         return OurAddress(self.settings.public_url, self.settings.base_path)
 
     @cached_property
     def settle_delay(self) -> timedelta:
-        """From the 202 to the success."""
+        """Gateway time from the 202 to the success."""
         return timedelta(milliseconds=self.settings.settle_delay_ms)
 
     @cached_property
     def transition(self) -> timedelta:
-        """Of an SMS, from ACKNOWLEDGED to SENT."""
+        """Gateway time of an SMS from ACKNOWLEDGED to SENT."""
         return timedelta(milliseconds=self.settings.sms_transition_ms)

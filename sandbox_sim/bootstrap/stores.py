@@ -1,16 +1,15 @@
-"""The store that a setting names."""
+"""Makes the store that the settings name."""
 
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
 from sandbox_sim.config import Settings
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
-from sandbox_sim.gateway.ports import Clock, Relay, Store, StoreError
+from sandbox_sim.gateway.ports import AnswerGate, Clock, Relay, Store, StoreError
 
 
 def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Relay | None]:
-    """The store that the setting names, and what leads to others that share it.
+    """The store that the settings name, and the relay to other servers if they can share it.
 
-    What it needs is loaded only now.
+    Imports only what that store needs. Raises `StoreError` if a package for it is not installed.
     """
     if settings.store.startswith("sqlite:"):
         from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
@@ -20,7 +19,7 @@ def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store,
         try:
             from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            needed = f'{error.name} is needed: pip install "sandbox-sim[postgres]"'
+            needed = f"a Postgres store needs {error.name}: pip install {error.name}"
             raise StoreError(f"{masked(settings.store)}: {needed}") from None
         store = PostgresStore(settings.store, clock, gate)
         return store, store.relay

@@ -1,4 +1,4 @@
-"""The command line, `sandbox-sim`. Each command imports what it needs when it runs."""
+"""The command line, `sandbox-sim`. Each command imports its modules when it runs."""
 
 import gc
 import os
@@ -39,12 +39,12 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_settings,
-    help="Any setting, see `config show`; may be repeated.",
+    help="Any setting of `config show`; may be repeated.",
 )
 
 
 class _Commands(LazyGroup):
-    """Those that start or check something stand below; those that ask a gateway, in modules."""
+    """The commands that talk to a gateway are in modules of their own; the others are below."""
 
     later: ClassVar = {
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
@@ -82,7 +82,7 @@ class _Commands(LazyGroup):
 @click.pass_context
 def main(context: click.Context, endpoint_url: str, token: str | None, as_json: bool) -> None:
     """A stand-in for a Ghanaian payment, airtime, bill and SMS gateway."""
-    # Colour is for terminals only, and for those who have not opted out (https://no-color.org).
+    # Colour appears on terminals only, and never if NO_COLOR is set (https://no-color.org).
     context.color = False if os.environ.get("NO_COLOR") else None
     context.obj = {"endpoint_url": endpoint_url, "token": token, "as_json": as_json}
 
@@ -116,7 +116,7 @@ def serve(
 ) -> None:
     """Run the gateway."""
     given = {name: value for name, value in flags.items() if value is not None}
-    gc.disable()  # nothing loaded from here on is garbage; a running gateway turns it on again
+    gc.disable()  # imports leave no garbage; a running gateway turns it on again
     try:
         from sandbox_sim.cli.serve.command import run
 
@@ -129,7 +129,7 @@ def serve(
 @main.command()
 @click.pass_obj
 def readyz(obj: dict[str, object]) -> None:
-    """Ask a running gateway whether it is ready; exit 1 if not."""
+    """Ask a running gateway whether it is ready. Exits with 1 if not."""
     from sandbox_sim.cli.commands.health import run
 
     raise SystemExit(run(str(obj["endpoint_url"]), as_json=bool(obj["as_json"])))
@@ -225,7 +225,7 @@ def config() -> None:
 @set_option
 @click.pass_obj
 def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
-    """Say whether the settings are in order; exit 1 if not."""
+    """Check whether the settings are valid; exit with 1 if not."""
     from sandbox_sim.cli.commands import configuration
 
     raise SystemExit(configuration.check(config_file, settings, as_json=bool(obj["as_json"])))
@@ -236,7 +236,7 @@ def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, 
 @set_option
 @click.pass_obj
 def show(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
-    """Print every setting with the place that it came from. Secrets are masked."""
+    """Print every setting and where it came from. Secrets are masked."""
     from sandbox_sim.cli.commands import configuration
 
     raise SystemExit(configuration.show(config_file, settings, as_json=bool(obj["as_json"])))
@@ -245,7 +245,7 @@ def show(obj: dict[str, object], config_file: Path | None, settings: dict[str, s
 @config.command()
 @click.argument("file", type=click.Path(path_type=Path), default="sandbox_sim.toml")
 def init(file: Path) -> None:
-    """Write a commented configuration file; - for stdout."""
+    """Write a commented configuration file; - means stdout."""
     from sandbox_sim.cli.commands import configuration
 
     raise SystemExit(configuration.init(file))

@@ -1,15 +1,15 @@
-"""An address on the command line that callbacks go to. Source: D37."""
+"""The value of an option or argument that is an address for callbacks. Source: D37."""
 
 from typing import Final
 
 import click
 
-# How much of an address that cannot be called is shown.
+# Longer addresses are cut in the error message.
 _SHOWN_CHARACTERS: Final = 80
 
 
 def address(_context: click.Context, _param: click.Parameter, url: str | None) -> str | None:
-    """The address, if it is given; exit code 2 and a sentence where it cannot be called."""
+    """Return the address, or None if there is none; exit with 2 if it cannot be called."""
     if url is None:
         return None
     from sandbox_sim.domain.redaction import redact_text  # noqa: PLC0415 -- serve starts fast

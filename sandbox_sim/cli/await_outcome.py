@@ -1,4 +1,4 @@
-"""What becomes of a request that the gateway accepted: its callback, or its messages."""
+"""Waits for the outcome of an accepted request: its callback, or its messages."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +11,17 @@ Shown = dict[str, Any]
 
 _CLOCK: Final = SystemClock()
 
-# What did not go well is not waited for by name, so it is looked for after so much time.
+# `wait` waits for success only, so the records are read again after this time to see a failure.
 _LOOK_AGAIN_S: Final = 0.5
 
 
 def callback_of(
     gateway: Gateway, service_id: object, transaction_id: object, timeout_s: float
 ) -> Shown | None:
-    """The callback of the newest payment of this id once it was tried, or as it stands then."""
+    """Return the callback of the newest payment with this id.
+
+    Waits until it was tried or dropped, at most `timeout_s`; None if there is no callback by then.
+    """
     answer = gateway.control("GET", "transactions", service_id, transaction_id)
     # An older payment may have the same transaction_id.
     network_id = json.loads(answer.text)["network_transaction_id"]
@@ -39,7 +42,7 @@ def callback_of(
 def messages_of(
     gateway: Gateway, service_id: object, sent: Mapping[str, Any], timeout_s: float
 ) -> Sequence[Shown]:
-    """The messages of a send, once each was sent or refunded, or as they stand then."""
+    """Return the messages of a send. Waits until each is sent or refunded, at most `timeout_s`."""
     name = "batch_id" if sent["batch_id"] else "processing_id"
     return _watched(
         gateway,
@@ -62,7 +65,10 @@ def _watched(
     count: int,
     timeout_s: float,
 ) -> Sequence[Shown]:
-    """The records that match, once all have what is wished for, or once it is over with them."""
+    """Return the records that match, as soon as `over` says that nothing more will change.
+
+    wish: the fields of a record that succeeded; the control API waits for these.
+    """
     until = _CLOCK.monotonic() + timeout_s
     while True:
         left = max(0.0, until - _CLOCK.monotonic())

@@ -1,6 +1,6 @@
-"""The HTTP client of the commands: the standard library's, so that no command waits for an import.
+"""The HTTP client of the commands. It uses the standard library, because that imports quickly.
 
-It asks a running gateway by its public interface and nothing else, directly and not by a proxy.
+It uses only the public interface of a running gateway, and no proxy.
 """
 
 import base64
@@ -15,31 +15,31 @@ import click
 from sandbox_sim import __version__
 from sandbox_sim.cli.tables import printable
 
-# For an answer that nothing has to be waited for.
+# Seconds for an answer that comes at once.
 PATIENCE_S: Final = 30.0
 _BRIEFLY_S: Final = 5.0
-# Words of the command line that are no UTF-8 go out as the bytes that they were.
+# Arguments that are not UTF-8 are sent as the bytes that were typed.
 _AS_GIVEN: Final = "surrogateescape"
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
 
 
 class Failure(click.ClickException):
-    """A command failed: exit code 1, and the message on stderr as it is."""
+    """A command failed: exit code 1, with this message on stderr."""
 
     def show(self, file: Any = None) -> None:
-        """Say what went wrong, without click's prefix."""
+        """Print the message without click's prefix."""
         for line in self.message.splitlines():
             click.echo(printable(line), err=True, file=file)
 
 
 class WrongUsage(Failure):
-    """What was given can never work, whoever is asked."""
+    """The arguments cannot work with any gateway: exit code 2."""
 
     exit_code = 2
 
 
 class Unreachable(Failure):
-    """Nobody answered, or not in HTTP; `reason` is what came instead."""
+    """No HTTP answer came; `reason` says what happened instead."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class Unreachable(Failure):
 
 
 class Refused(Failure):
-    """The control API said no; `status` is the HTTP status."""
+    """The control API answered with an error; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ class Refused(Failure):
 
 
 class Answer(NamedTuple):
-    """What came back; header names in lower case."""
+    """An HTTP answer; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
 
 
 class Gateway:
-    """A running gateway; `token` goes with requests of the control API only."""
+    """A running gateway. `token` is sent to the control API only."""
 
     def __init__(self, endpoint_url: str, token: str | None = None) -> None:
         self.address = endpoint_url.rstrip("/")
@@ -91,9 +91,9 @@ class Gateway:
         body: Mapping[str, object] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> Answer:
-        """One request to the control API, at `/_sandbox/` and the parts of the path.
+        """Send one request to the control API, to `/_sandbox/` and the parts of the path.
 
-        `Refused` has the message of an answer that says no.
+        Raises `Refused` with the message of an error answer, and `Unreachable`.
         """
         parts = (quote(str(part), safe="", errors=_AS_GIVEN) for part in path)
         target = "/".join(("/_sandbox", *parts))
@@ -103,7 +103,7 @@ class Gateway:
         answer = self.send(method, target, headers, body, patience_s)
         document = self._document(answer)
         if answer.status >= 400:
-            raise Refused(answer.status, self._complaint(answer.status, document))
+            raise Refused(answer.status, self._error_message(answer.status, document))
         return answer
 
     def call(
@@ -113,9 +113,10 @@ class Gateway:
         credentials: tuple[str, str],
         patience_s: float = PATIENCE_S,
     ) -> Answer:
-        """One request to the gateway's own interface, whatever it answers.
+        """Send one request to the gateway's own interface, and return every kind of answer.
 
-        Where a fault takes the answer, `Failure` says so, as far as the journal may be asked.
+        Raises `Failure` if no valid answer comes; it names the fault that caused this, if the
+        journal of the gateway has one.
         """
         pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
         headers = {"Authorization": f"Basic {pair}"}
@@ -123,7 +124,7 @@ class Gateway:
             answer = self.send("POST", path, headers, body, patience_s)
             document = self._document(answer)
         except Failure as failure:
-            raise self._struck(body) or failure from None
+            raise self._fault_of(body) or failure from None
         if "response_code" not in document:
             raise Failure(f"{self.address} answers HTTP {answer.status}, not as a gateway does")
         return answer
@@ -136,7 +137,7 @@ class Gateway:
         body: Mapping[str, object] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> Answer:
-        """One request and its answer, or `Unreachable`."""
+        """Send one request and return its answer. Raises `Unreachable`."""
         connect = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
         sent = {"User-Agent": _USER_AGENT, **headers}
         raw = None
@@ -161,25 +162,25 @@ class Gateway:
         names = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, names, text)
 
-    def _struck(self, body: Mapping[str, object]) -> Failure | None:
-        """What a fault did to the newest request with these ids; None where none did."""
+    def _fault_of(self, body: Mapping[str, object]) -> Failure | None:
+        """Return what a fault did to the newest request with these ids; None without a fault."""
         match = {name: body[name] for name in ("service_id", "transaction_id") if name in body}
         search = {"match": match, "limit": 1}
         try:
             answer = self.control("POST", "requests", "find", body=search, patience_s=_BRIEFLY_S)
         except Refused as refused:
-            told = f"no whole answer came, and why cannot be seen: {refused.message}"
-            return Failure(told) if refused.status == 401 else None
+            text = f"no whole answer came, and why cannot be seen: {refused.message}"
+            return Failure(text) if refused.status == 401 else None
         except Failure:
             return None
         for entry in json.loads(answer.text).get("requests", ()):
             if entry["rule"] == "fault":
-                told = ": ".join((*entry["warnings"][-1:], entry["why"]))
-                return Failure(f"{told}; see `sandbox-sim faults list`")
+                text = ": ".join((*entry["warnings"][-1:], entry["why"]))
+                return Failure(f"{text}; see `sandbox-sim faults list`")
         return None
 
     def _document(self, answer: Answer) -> dict[str, Any]:
-        """The JSON object of an answer; whoever sends another thing is no gateway."""
+        """Return the JSON object of an answer. Raises `Failure` if it is none: not a gateway."""
         try:
             document = json.loads(answer.text)
         except ValueError:
@@ -190,8 +191,8 @@ class Gateway:
             )
         return document
 
-    def _complaint(self, status: int, document: Mapping[str, Any]) -> str:
-        """The message of an error, and for want of a token where to give it."""
+    def _error_message(self, status: int, document: Mapping[str, Any]) -> str:
+        """Return the message of an error; if the token is missing, also how to give it."""
         error = document.get("error")
         message = error.get("message") if isinstance(error, dict) else None
         if status == 401:

@@ -18,18 +18,18 @@ _COLOURS: Final = {
     Verdict.WRONG: "red",
     Verdict.SKIPPED: "bright_black",
 }
-# So much of what a receiver answered is shown to a person.
+# An answer of a receiver is cut to this length.
 _SHOWN_CHARACTERS: Final = 200
 
 
 def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
-    """The checks that came to this at least once, in order."""
+    """The titles of the checks that have this verdict at least once, in order."""
     found = (_title(f.check) for f in findings if f.assessment.verdict is verdict)
     return list(dict.fromkeys(found))
 
 
 def introduction(receiver: Receiver, owner: str | None) -> str:
-    """Who is examined, and how."""
+    """The first line: the receiver, the profiles, the key and the timeout."""
     profiles = ", ".join(receiver.profiles)
     match owner:
         case None:
@@ -45,21 +45,21 @@ def introduction(receiver: Receiver, owner: str | None) -> str:
 def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
     """The findings of one check: a line for each opinion, and what to do about it.
 
-    profiles: all that are examined, so that what holds for each of them is said once.
+    profiles: all profiles of the run; an opinion about all of them is printed once.
     """
     by_opinion: dict[Assessment, list[Finding]] = {}
     for finding in of_check:
         by_opinion.setdefault(finding.assessment, []).append(finding)
     for assessment, alike in by_opinion.items():
         verdict = click.style(f"{assessment.verdict:<8}", fg=_COLOURS[assessment.verdict])
-        aside = ", ".join(filter(None, (_whose(alike, profiles), _took(alike))))
+        aside = ", ".join(filter(None, (_profiles_of(alike, profiles), _duration_of(alike))))
         says = _shortened(assessment.says) + (f" ({aside})" if aside else "")
         yield f"{verdict} {_title(alike[0].check):<16} {says}"
         if assessment.verdict in {Verdict.WARNING, Verdict.WRONG}:
             yield from (f"{'':10}{line}" for line in _details(alike[0]))
 
 
-def _whose(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
+def _profiles_of(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
     """The profiles that an opinion is about."""
     named = [finding.profile for finding in alike if finding.profile is not None]
     if not named or len(profiles) == 1:
@@ -67,7 +67,7 @@ def _whose(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
     return "every profile" if len(named) == len(profiles) else ", ".join(named)
 
 
-def _took(alike: Sequence[Finding]) -> str:
+def _duration_of(alike: Sequence[Finding]) -> str:
     """How long the answers took."""
     durations = [f.exchange.response.duration_ms for f in alike if f.exchange is not None]
     if not durations:
@@ -77,7 +77,7 @@ def _took(alike: Sequence[Finding]) -> str:
 
 
 def _details(finding: Finding) -> Iterator[str]:
-    """What was sent, what came, and what to do."""
+    """The lines that say what was sent, what came, and what to do."""
     if finding.exchange is not None:
         callback, response = finding.exchange
         yield f"sent: {finding.sends}, {callback.transaction_id}, as {callback.profile}"
@@ -91,7 +91,7 @@ def _title(check: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The beginning of what a receiver said, in one line."""
+    """The beginning of a text of the receiver, in one line."""
     line = " ".join(text.split())
     if len(line) > _SHOWN_CHARACTERS:
         line = f"{line[:_SHOWN_CHARACTERS]}…"
@@ -115,7 +115,7 @@ def document(
 
 
 def _row(finding: Finding) -> dict[str, object]:
-    """One finding; `sent` and `came` are null where nothing was sent for it."""
+    """One finding; `sent` and `came` are null if nothing was sent for it."""
     verdict, says, remedy = finding.assessment
     row: dict[str, object] = {
         "check": finding.check,

@@ -1,8 +1,8 @@
-"""Which records are meant: options that say so, and how a value is read.
+"""The options that select records, and how their values are read.
 
-Values compare as the control API shows them. In `field=value` a number is a number where the field
-holds numbers, and text elsewhere, for `transaction_id=1001` is text; `null`, `true`, `false`, and
-JSON in quotes, brackets or braces are what they say. For the rest there is `--match-json`.
+Values are compared as the control API shows them. In `field=value`, digits are a number if the
+field holds numbers, and text otherwise: `transaction_id=1001` is text. `null`, `true`, `false` and
+JSON in quotes, brackets or braces are read as JSON. `--match-json` takes everything else.
 """
 
 import json
@@ -14,8 +14,8 @@ import click
 C = TypeVar("C", bound=Callable[..., Any])
 Pairs = Sequence[tuple[str, str]]
 
-# Fields that hold numbers wherever they stand, by the last part of their name, and one that holds
-# a number in a request only: elsewhere an amount is a decimal in a string.
+# Fields that hold numbers, by the last part of their name. `amount` holds a number in a request
+# only; elsewhere it is a decimal in a string.
 _NUMBERS: Final = frozenset(
     {
         *("service_id", "http_status", "duration_ms", "char_count", "page_count", "page", "limit"),
@@ -34,7 +34,7 @@ _NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
 
 
 class Filter(NamedTuple):
-    """An option of its own for a field that people ask for often.
+    """A field that has an option of its own.
 
     switch: the option takes no value and means true.
     """
@@ -46,7 +46,7 @@ class Filter(NamedTuple):
 
 
 def value_of(text: str, *, number: bool) -> object:
-    """The value that a text stands for; number: whether it may be one."""
+    """Return the value that a text means; number: whether digits are a number."""
     try:
         value: object = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError):
@@ -55,17 +55,17 @@ def value_of(text: str, *, number: bool) -> object:
 
 
 def _refused(constant: str) -> object:
-    """NaN and Infinity are no JSON, whatever Python says."""
+    """Refuse NaN and Infinity: they are not JSON, although Python reads them."""
     raise ValueError(constant)
 
 
 def holds_numbers(name: str) -> bool:
-    """Whether the field of this name, dotted or not, is one of those that hold numbers."""
+    """Return whether this field holds numbers; the name may have dots."""
     return name in _NUMBERS_IN_FULL or name.rpartition(".")[2] in _NUMBERS
 
 
 def pairs(_context: click.Context, _param: click.Parameter, texts: Sequence[str]) -> Pairs:
-    """`name=value`, each split at its first `=`."""
+    """Split each `name=value` at its first `=`. Raises `BadParameter`."""
     split = [text.partition("=") for text in texts]
     for text, (name, equals, _) in zip(texts, split, strict=True):
         if not (name and equals):
@@ -86,7 +86,7 @@ def _object(
 
 
 def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
-    """The options of these filters; each is a parameter with the name of its field."""
+    """Add an option for each filter; its parameter has the name of the field."""
 
     def decorate(command: C) -> C:
         for each in reversed(filters):
@@ -101,7 +101,7 @@ def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
 
 
 def given(filters: Mapping[str, str | None]) -> Pairs:
-    """The filters that were given."""
+    """Return the filters that were given, as pairs of field and value."""
     return [(name, text) for name, text in filters.items() if text is not None]
 
 
@@ -110,25 +110,25 @@ where_option = click.option(
     multiple=True,
     metavar="FIELD=VALUE",
     callback=pairs,
-    help="Only those whose field has this value; may be repeated.",
+    help="Only records whose field has this value; may be repeated.",
 )
 
 
 def matching(command: C) -> C:
-    """The options `--match` and `--match-json`, as parameters `match` and `exactly`."""
+    """Add the options `--match` and `--match-json`, as parameters `match` and `exactly`."""
     exactly = click.option(
         "--match-json",
         "exactly",
         metavar="OBJECT",
         callback=_object,
-        help="The same as a JSON object, for values that must be of one type.",
+        help="The same as a JSON object, where the type of a value matters.",
     )
     match = click.option(
         "--match",
         multiple=True,
         metavar="FIELD=VALUE",
         callback=pairs,
-        help="Only those whose field, such as request.amount, has this value; may be repeated.",
+        help="Only records whose field, such as request.amount, has this value; may be repeated.",
     )
     return match(exactly(command))
 
@@ -136,7 +136,7 @@ def matching(command: C) -> C:
 def matched(
     filters: Mapping[str, str | None], match: Pairs, exactly: Mapping[str, object]
 ) -> dict[str, object]:
-    """The `match` of a search; where a field is given twice, the exact one counts."""
+    """Return the `match` of a search; for a field in both, `exactly` wins."""
     named = [*given(filters), *match]
     return {
         **{name: value_of(text, number=holds_numbers(name)) for name, text in named},

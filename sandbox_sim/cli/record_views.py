@@ -1,4 +1,4 @@
-"""The four kinds of record: which filters have an option, and what a line of their table shows."""
+"""The four kinds of record: the filters that are options, and the columns of their tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -13,9 +13,9 @@ Shown = Mapping[str, Any]
 
 
 class Kind(NamedTuple):
-    """One kind; `plural` is its name in a path and in an answer, `words` what people call it.
+    """One kind; `plural` is its name in paths and answers, `words` its name in messages.
 
-    columns: a heading each, and what stands below it.
+    columns: for each heading a function that returns the cell of a record.
     """
 
     plural: str
@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     columns: Mapping[str, Callable[[Shown], object]]
 
     def lines(self, records: Sequence[Shown]) -> Iterator[str]:
-        """Records as a table, or that there are none."""
+        """The records as a table, or the line that there are none."""
         if not records:
             yield f"no {self.words}"
             return
@@ -39,7 +39,7 @@ def status_in_words(code: str) -> str:
 
 
 def last_verdict(callback: Shown) -> str | None:
-    """What the last attempt came to."""
+    """The verdict on the last attempt; None if there was no attempt."""
     return callback["attempts"][-1]["verdict"] if callback["attempts"] else None
 
 
@@ -48,14 +48,14 @@ def _field(name: str) -> Callable[[Shown], object]:
 
 
 def _fields(*headings: str) -> dict[str, Callable[[Shown], object]]:
-    """`heading=field`, or the field alone where it is called as its heading is."""
+    """Columns from `heading=field`, or from the field alone if it is also the heading."""
     pairs = (text.partition("=") for text in headings)
     return {heading: _field(name or heading) for heading, _, name in pairs}
 
 
-_SERVICE: Final = Filter("service_id", "those of this service", ("--service-id",))
-_TRANSACTION: Final = Filter("transaction_id", "those of this transaction", ("--transaction-id",))
-_OPERATION: Final = Filter("operation", "those of this operation", ("--operation",))
+_SERVICE: Final = Filter("service_id", "records of this service", ("--service-id",))
+_TRANSACTION: Final = Filter("transaction_id", "records of this transaction", ("--transaction-id",))
+_OPERATION: Final = Filter("operation", "records of this operation", ("--operation",))
 
 REQUESTS: Final = Kind(
     "requests",
@@ -64,8 +64,8 @@ REQUESTS: Final = Kind(
         _SERVICE,
         _TRANSACTION,
         _OPERATION,
-        Filter("code", "those answered with this response code", ("--code",)),
-        Filter("http_status", "those answered with this HTTP status", ("--status",)),
+        Filter("code", "requests answered with this response code", ("--code",)),
+        Filter("http_status", "requests answered with this HTTP status", ("--status",)),
     ),
     {
         **_fields("time=at", "id", "service=service_id", "path"),
@@ -82,7 +82,7 @@ TRANSACTIONS: Final = Kind(
         _OPERATION,
         Filter(
             "status",
-            "those of this status: 000, 001, 002, 003, or its word, such as failed",
+            "transactions of this status: 000, 001, 002, 003, or its word, such as failed",
             ("--status",),
         ),
     ),
@@ -102,12 +102,12 @@ CALLBACKS: Final = Kind(
         _TRANSACTION,
         Filter(
             "state",
-            "those pending, retrying, delivered, failed or dropped",
+            "callbacks in this state: pending, retrying, delivered, failed or dropped",
             ("--status", "--state"),
         ),
         Filter(
             "unacknowledged",
-            "those that were tried and not acknowledged: retrying or failed",
+            "callbacks that were tried and not acknowledged: retrying or failed",
             ("--unacknowledged",),
             switch=True,
         ),
@@ -125,9 +125,13 @@ MESSAGES: Final = Kind(
     "messages",
     (
         _SERVICE,
-        Filter("status", "those of this status, such as SENT", ("--status",)),
-        Filter("customer_number", "those to this number, in 233 form", ("--customer-number",)),
-        Filter("batch_id", "those of this bulk send", ("--batch-id",)),
+        Filter("status", "messages of this status, such as SENT", ("--status",)),
+        Filter(
+            "customer_number",
+            "messages to this number, in the form with 233",
+            ("--customer-number",),
+        ),
+        Filter("batch_id", "messages of this bulk send", ("--batch-id",)),
     ),
     {
         **_fields("time=created_at", "id=processing_id", "service=service_id"),

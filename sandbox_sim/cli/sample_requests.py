@@ -1,4 +1,4 @@
-"""A well-formed request of every operation that `trigger` sends, and what makes it fail."""
+"""A valid request of every operation that `trigger` sends, and the values that make it fail."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from sandbox_sim.adapters.ids import RandomIds
 
 
 class Sample(NamedTuple):
-    """Where an operation goes, the fields of its own, and those that make it fail."""
+    """The path of an operation, its fields, and the fields that make it fail."""
 
     path: str
     fields: Mapping[str, object]
@@ -17,7 +17,7 @@ class Sample(NamedTuple):
 
     @property
     def is_payment(self) -> bool:
-        """Whether there is a transaction, and a callback, rather than messages."""
+        """Whether the operation makes a transaction and a callback; SMS make messages."""
         return not self.path.startswith("/sms/")
 
 
@@ -30,7 +30,6 @@ _CARD: Final = {
     "customer_number": "4111111111111111",
     "currency_code": "GHS",
     "currency_val": "10.50",
-    "landing_page": "http://127.0.0.1:8080/thanks",
 }
 _BILL: Final = {"trans_type": "BLP", "nw": "ECG", "account_number": "200000000001"}
 _AIRTIME: Final = {"trans_type": "ATP", "nw": "MTN", "customer_number": "0244000001"}
@@ -45,7 +44,7 @@ _BULK_SMS: Final = {
     "sender_id": "Shop",
 }
 
-# A card has no last digit that declines it: what sandbox refuses is one that is no test card.
+# The last digit of a card does not decline it; sandbox rejects a card that is no test card.
 SAMPLES: Final[Mapping[str, Sample]] = MappingProxyType(
     {
         "collect": Sample("/make_payment", {"trans_type": "CTM", **_WALLET}, _DECLINED_NUMBER),
@@ -60,9 +59,18 @@ SAMPLES: Final[Mapping[str, Sample]] = MappingProxyType(
 )
 
 
-def body_of(sample: Sample, service_id: int, callback_url: str, *, fail: bool) -> dict[str, object]:
-    """The body of a request; a payment has a `transaction_id` that none had before."""
+def body_of(
+    sample: Sample, service_id: int, gateway_url: str, callback_url: str | None, *, fail: bool
+) -> dict[str, object]:
+    """The body of a request; each payment has a new `transaction_id`.
+
+    gateway_url: without a slash at the end. Its inboxes are the landing page of a card, and the
+    receiver of the callback unless `callback_url` names another.
+    """
+    inbox = f"{gateway_url}/_sandbox/inbox"
     own = {**sample.fields, **(sample.declined if fail else {})}
+    if sample.fields is _CARD:
+        own["landing_page"] = f"{inbox}/thanks"
     if not sample.is_payment:
         return {"service_id": service_id, **own}
     return {
@@ -72,6 +80,6 @@ def body_of(sample: Sample, service_id: int, callback_url: str, *, fail: bool) -
         "amount": 10.5,
         **own,
         "nickname": "Ama Mensah",
-        "callback_url": callback_url,
+        "callback_url": callback_url or f"{inbox}/trigger",
         "request_time": SystemClock().now().strftime("%Y-%m-%d %H:%M:%S"),
     }

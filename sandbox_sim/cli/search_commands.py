@@ -1,4 +1,4 @@
-"""The commands that every kind of record has alike: `list`, `show`, `find` and `wait`."""
+"""The commands that every kind of record has: `list`, `show`, `find` and `wait`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,63 +17,65 @@ from sandbox_sim.domain.timestamps import iso
 C = TypeVar("C", bound=Callable[..., Any])
 Query = Sequence[tuple[str, object]]
 
-# The bounds are those of the control API.
+# The control API has the same bounds.
 LIMIT_OF_LISTS: Final = 100
 _SEARCH: Final = click.IntRange(1, 1000)
 
 
 def page_options(command: C) -> C:
-    """`--limit` and `--after`, as parameters `limit` and `after`."""
+    """Add the options `--limit` and `--after`."""
     after = click.option(
-        "--after", metavar="ID", help="Go on after this one, the last of the page before."
+        "--after",
+        metavar="ID",
+        help="Show the records after this one, the last of the page before.",
     )
     limit = click.option(
         "--limit",
         type=click.IntRange(1, LIMIT_OF_LISTS),
         default=20,
         show_default=True,
-        help="How many at most.",
+        help="How many records at most.",
     )
     return limit(after(command))
 
 
 def wait_options(command: C) -> C:
-    """`--count` and `--timeout`, as parameters `count` and `timeout`."""
+    """Add the options `--count` and `--timeout`."""
     timeout = click.option(
         "--timeout",
         type=click.FloatRange(0, 600),
         default=5,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait; exit code 1 if they stay out.",
+        help="How long to wait; the exit code is 1 when the time is over.",
     )
     count = click.option(
-        "--count", type=_SEARCH, default=1, show_default=True, help="How many to wait for."
+        "--count", type=_SEARCH, default=1, show_default=True, help="How many records to wait for."
     )
     return count(timeout(command))
 
 
 def page_query(limit: int, after: str | None, *filters: tuple[str, object]) -> Query:
-    """The query of a list."""
+    """Return the query of a list."""
     start = [] if after is None else [("after", after)]
     return [*filters, ("limit", limit), *start]
 
 
 def service_query(service_id: int | None) -> Query:
-    """The filter of a list, or of what is taken out, for one service or for all."""
+    """Return the filter for one service; empty for all services."""
     return [] if service_id is None else [("service_id", service_id)]
 
 
 def more(document: Mapping[str, Any]) -> Iterator[str]:
-    """The line below a page that is not the last."""
+    """The line below a page that is not the last one."""
     if document["next"] is not None:
         yield f"more: --after {document['next']}"
 
 
 def add_list(group: click.Group, kind: Kind) -> None:
-    """`list`: a page of the newest."""
+    """Add `list`, which shows a page of records, newest first."""
 
-    @group.command("list", help=f"List {kind.words}, newest first, a line each.")
+    @group.command("list", help=f"List {kind.words}, newest first, one a line.")
     @filtered(kind.filters)
     @where_option
     @page_options
@@ -83,7 +85,7 @@ def add_list(group: click.Group, kind: Kind) -> None:
     ) -> None:
         query = page_query(limit, after, *given(filters), *where)
         answer = session.gateway.control("GET", kind.plural, query=query)
-        session.tell(answer, lambda document: [*_page(kind, document), *_both_times(session)])
+        session.show(answer, lambda document: [*_page(kind, document), *_both_times(session)])
 
 
 def _both_times(session: Session) -> Iterator[str]:
@@ -99,23 +101,24 @@ def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
     yield from kind.lines(document[kind.plural])
     yield from more(document)
     if document.get("dropped"):
-        yield f"{document['dropped']} older ones made room for these"
+        yield f"{document['dropped']} older requests were removed to make room"
 
 
 def add_show(group: click.Group, kind: Kind, metavar: str, named: str = "") -> None:
-    """`show`: one of them, with all its fields. named: a sentence about the ids it takes."""
+    """Add `show`, which shows every field of one record. named: a sentence about its ids."""
+    text = f"Show one of the {kind.words} with all its fields.\n\n{named}".strip()
 
-    @group.command("show", help=f"Show one of the {kind.words} whole.\n\n{named}".strip())
+    @group.command("show", help=text)
     @click.argument("name", metavar=metavar)
     @asks
     def _show(session: Session, name: str) -> None:
-        session.tell(session.gateway.control("GET", kind.plural, name), tables.outline)
+        session.show(session.gateway.control("GET", kind.plural, name), tables.outline)
 
 
 def add_find(group: click.Group, kind: Kind) -> None:
-    """`find`: those that match, nested fields too."""
+    """Add `find`, which shows the records that match."""
 
-    @group.command("find", help=f"Find {kind.words} by any field, nested ones too.")
+    @group.command("find", help=f"Find {kind.words} by any field; a dot reaches inside a body.")
     @filtered(kind.filters)
     @matching
     @click.option(
@@ -125,7 +128,7 @@ def add_find(group: click.Group, kind: Kind) -> None:
         type=_SEARCH,
         default=100,
         show_default=True,
-        help="How many at most.",
+        help="How many records at most.",
     )
     @asks
     def _find(
@@ -138,7 +141,7 @@ def add_find(group: click.Group, kind: Kind) -> None:
     ) -> None:
         body = {"match": matched(filters, match, exactly), "limit": limit}
         answer = session.gateway.control("POST", kind.plural, "find", body=body)
-        session.tell(answer, lambda document: _found(kind, document))
+        session.show(answer, lambda document: _found(kind, document))
 
 
 def _found(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
@@ -148,7 +151,7 @@ def _found(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def add_wait(group: click.Group, kind: Kind) -> None:
-    """`wait`: until so many match."""
+    """Add `wait`, which waits until enough records match."""
 
     @group.command("wait", help=f"Wait until {kind.words} match, and show them.")
     @filtered(kind.filters)
@@ -169,9 +172,9 @@ def add_wait(group: click.Group, kind: Kind) -> None:
         answer = session.gateway.control(
             "POST", kind.plural, "wait", body=body, patience_s=patience_s
         )
-        session.tell(answer, lambda document: kind.lines(document[kind.plural]))
+        session.show(answer, lambda document: kind.lines(document[kind.plural]))
 
 
 def wait_body(match: Mapping[str, object], count: int, timeout: float) -> dict[str, object]:
-    """What `wait` takes."""
+    """Return the body of a `wait`."""
     return {"match": match, "count": count, "timeout_s": timeout}

@@ -1,4 +1,4 @@
-"""What a command has that asks a running gateway: the gateway, and how to tell what it said."""
+"""The gateway that a command talks to, and how the command prints an answer."""
 
 import functools
 import json
@@ -18,8 +18,8 @@ class Session(NamedTuple):
     gateway: Gateway
     as_json: bool
 
-    def tell(self, answer: Answer, lines: Callable[[Any], Iterable[str]]) -> None:
-        """Print an answer: its JSON as it came, or for people the lines made of it."""
+    def show(self, answer: Answer, lines: Callable[[Any], Iterable[str]]) -> None:
+        """Print the JSON of an answer, or without --json the lines that `lines` makes of it."""
         if self.as_json:
             click.echo(answer.text)
             return
@@ -28,7 +28,7 @@ class Session(NamedTuple):
 
 
 def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
-    """Hands a command its session."""
+    """Call a command with its session as the first argument."""
 
     @functools.wraps(command)
     def run(*args: P.args, **given: P.kwargs) -> None:

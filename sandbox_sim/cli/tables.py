@@ -1,4 +1,4 @@
-"""Records as lines for people: tables with a line for each, and outlines with all there is."""
+"""Records as text: tables with one line a record, and outlines with one line a field."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-# So much of a text stands in a table; `show` has all of it.
+# A table cuts longer texts; `show` prints them whole.
 _SHOWN_CHARACTERS: Final = 100
 _COLOURS: Final = {
     **dict.fromkeys(("000 successful", "delivered", "SENT", "valid"), "green"),
@@ -20,7 +20,7 @@ _GAP: Final = "  "
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, shorten: bool = True
 ) -> Iterator[str]:
-    """A line of headings and a line for each row, columns aligned; the last one is left ragged."""
+    """A line of headings and a line for each row, with aligned columns."""
     cells = [[shown(value) for value in row] for row in rows]
     if shorten:
         cells = [[shortened(cell) for cell in row] for row in cells]
@@ -38,7 +38,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """The line of a record: a word that says how things stand has its colour."""
+    """The line of a record; a word for a state has a colour."""
     padded = [
         click.style(cell.ljust(width), fg=_COLOURS[cell]) if cell in _COLOURS else cell.ljust(width)
         for cell, width in zip(cells, widths, strict=True)
@@ -47,7 +47,7 @@ def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Every field on a line of its own; what is inside another stands below it, indented."""
+    """Every field on a line of its own; the fields inside a field are indented below it."""
     width = max(map(len, document), default=0)
     for name, value in document.items():
         inside = list(_inside(value, indent + _GAP))
@@ -59,11 +59,11 @@ def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _inside(value: object, indent: str) -> Iterator[str]:
-    """The lines of a value that does not fit on one."""
+    """The lines of a value that has several; none for a plain value."""
     if isinstance(value, Mapping) and value:
         yield from outline(value, indent)
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-        # What a receiver answered may be long, so it stands last.
+        # The answer of a receiver may be long, so it is the last column.
         names = sorted(dict.fromkeys(name for each in value for name in each), key=_is_long)
         rows = [[each.get(name) for name in names] for each in value]
         yield from (indent + line for line in table(names, rows, shorten=False))
@@ -76,7 +76,7 @@ def _is_long(name: str) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value in one line; `-` where there is none."""
+    """A value in one line; `-` for None and for empty values."""
     if value is None or value in ([], {}):
         return "-"
     if isinstance(value, bool):
@@ -87,10 +87,10 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text that is long."""
+    """The text, cut if it is long."""
     return f"{text[:_SHOWN_CHARACTERS]}…" if len(text) > _SHOWN_CHARACTERS else text
 
 
 def printable(line: str) -> str:
-    """What a terminal would obey, made visible."""
+    """The line with control characters escaped, because a terminal would obey them."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)

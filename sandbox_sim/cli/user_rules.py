@@ -1,4 +1,4 @@
-"""What the commands `overrides` and `faults` share: which requests a rule is for, and its list."""
+"""What the commands `overrides` and `faults` share: the options of the match, list and clear."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,8 @@ _MATCH: Final = {
     "operation": click.option("--operation", help="Only for this operation, such as collect."),
     "transaction_id": click.option("--transaction-id", help="Only for this transaction_id."),
     "customer_number": click.option(
-        "--customer-number", help="Only for this number, in either form, or this bill account."
+        "--customer-number",
+        help="Only for this number, in local or 233 form, or this bill account.",
     ),
     "nw": click.option("--nw", help="Only for this network, bank or bill product."),
     "amount": click.option("--amount", type=float, help="Only for this amount."),
@@ -28,7 +29,7 @@ _MATCH: Final = {
 
 
 def rule_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options for which requests a rule is, and how often; as parameter `rule`, a body."""
+    """Add the options of the match and `--times`; the command gets them as the body `rule`."""
 
     @functools.wraps(command)
     def run(session: Session, /, times: int | None, once: bool, **given: Any) -> None:
@@ -40,8 +41,12 @@ def rule_options(command: Callable[..., None]) -> Callable[..., None]:
             rule["times"] = 1 if once else times
         command(session, rule=rule, **given)
 
-    once = click.option("--once", is_flag=True, help="For the next such request and no other.")
-    times = click.option("--times", type=int, help="For so many requests; without it, for all.")
+    once = click.option(
+        "--once", is_flag=True, help="Apply to the next such request only; the same as --times 1."
+    )
+    times = click.option(
+        "--times", type=int, help="How many requests it applies to; without it, all."
+    )
     decorated = once(times(run))
     for option in reversed(_MATCH.values()):
         decorated = option(decorated)
@@ -49,7 +54,7 @@ def rule_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _match(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as the control API has it."""
+    """Return the `match` of the control API."""
     match = {name: value for name, value in given.items() if value is not None}
     bounds = {end: match.pop(f"{end}_amount") for end in ("min", "max") if f"{end}_amount" in match}
     if bounds and "amount" in match:
@@ -58,16 +63,16 @@ def _match(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add_list(group: click.Group, plural: str, does: Callable[[UserRule], str]) -> None:
-    """`list`: the newest first, and how often each was applied. does: its effect in words."""
+    """Add `list`, newest first. does: returns the effect of a rule in words."""
 
-    @group.command("list", help=f"List {plural}, newest first, those that are used up too.")
+    @group.command("list", help=f"List {plural}, newest first, with those that are used up.")
     @click.option("--service-id", type=int, help="Only those for this service.")
     @page_options
     @asks
     def _list(session: Session, /, service_id: int | None, limit: int, after: str | None) -> None:
         query = page_query(limit, after, *service_query(service_id))
         answer = session.gateway.control("GET", plural, query=query)
-        session.tell(answer, lambda document: _lines(document, plural, does))
+        session.show(answer, lambda document: _lines(document, plural, does))
 
 
 def _lines(
@@ -86,9 +91,9 @@ def _lines(
 
 
 def add_clear(group: click.Group, plural: str) -> None:
-    """`clear`: one, those of a service, or all."""
+    """Add `clear`, which removes one, those of a service, or all."""
 
-    @group.command("clear", help=f"Take out one of the {plural}, or all.")
+    @group.command("clear", help=f"Remove one of the {plural}, those of a service, or all.")
     @click.argument("rule_id", metavar="[ID]", required=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
     @asks
@@ -96,7 +101,7 @@ def add_clear(group: click.Group, plural: str) -> None:
         if rule_id is not None and service_id is not None:
             raise click.UsageError("give the ID of one, or --service-id, or neither for all")
         path = (plural,) if rule_id is None else (plural, rule_id)
-        session.tell(
+        session.show(
             session.gateway.control("DELETE", *path, query=service_query(service_id)), deleted
         )
 
@@ -117,12 +122,12 @@ def match_in_words(match: Mapping[str, Any]) -> str:
 
 
 def used_in_words(rule: UserRule) -> str:
-    """`2 of 3`, or `2` where it stands for good."""
+    """`2 of 3`, or `2` if it applies without limit."""
     return f"{rule['used']}" if rule["times"] is None else f"{rule['used']} of {rule['times']}"
 
 
 def added(noun: str, does: Callable[[UserRule], str]) -> Callable[[UserRule], Iterator[str]]:
-    """The line about one that was added."""
+    """Return the function that makes the line about a rule that was added."""
 
     def lines(rule: UserRule) -> Iterator[str]:
         times = rule["times"]

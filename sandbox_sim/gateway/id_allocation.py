@@ -1,7 +1,8 @@
-"""Ids that nobody gave before on the same state, whatever the seed, and however often it starts.
+"""Reserves the numbers that ids are made from, so that no id is ever used twice. Source: D18.
 
-A server reserves numbers in the store before it gives its first id, and makes all its ids of them;
-when half of them are given it reserves more. So no id is looked for when it is given. Source: D18.
+A server reserves numbers in the store before it uses its first id, and makes all ids from them.
+When half of them are used it reserves more. So a new id costs no query, and no two servers or
+starts on the same state use the same id.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ log = logging.getLogger("sandbox_sim.store")
 
 
 class IdAllocation:
-    """Gives the ids of this server numbers of its own."""
+    """Reserves numbers for the ids of this server."""
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
         self._store = store
@@ -25,14 +26,14 @@ class IdAllocation:
         self._low = asyncio.Event()
 
     async def reserve(self) -> None:
-        """Have numbers that nobody else has; no id is given before."""
+        """Reserve numbers; call it before the first id is used. Raises `StoreError`."""
         ids, count = self._ids, RESERVED_AT_ONCE
         first = await self._store.run(lambda unit: unit.reserve(ids.first, count))
         self._low.clear()
         ids.use_numbers(range(first, first + count), self._low.set)
 
     async def run_forever(self) -> None:
-        """Reserve more, as they are given."""
+        """Reserve more numbers each time half of them are used; tries again while it fails."""
         while True:
             await self._low.wait()
             try:

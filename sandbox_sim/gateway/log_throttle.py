@@ -1,4 +1,4 @@
-"""Bounds how often one kind of line is logged."""
+"""Limits how often one kind of line is logged."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ _EVERY_S: Final = 1.0
 
 
 class LogThrottle:
-    """Lets one line through each second of real time, and counts the others."""
+    """Allows one line each second of real time, and counts the events in between."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -16,7 +16,7 @@ class LogThrottle:
         self._count = 0
 
     def due(self) -> int:
-        """Count one more event; returns how many to report now, or 0 to stay silent."""
+        """Count one more event; returns how many to report now, or 0 to log nothing."""
         self._count += 1
         now = self._clock.monotonic()
         if now < self._next:

@@ -1,4 +1,4 @@
-"""The scheduler: runs the jobs that are due. `run_due(now)` is the logic, the loop is thin."""
+"""Runs jobs when they are due. `run_due` has the logic; `run_forever` is a loop around it."""
 
 import asyncio
 import logging
@@ -11,8 +11,9 @@ from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Topic, Unit
 
 BATCH: Final = 100
-# A job that raises is a bug of ours; it is put off rather than lost, and the rest go on.
+# A job that raises is a bug of ours. It is put off by so much gateway time, and not lost.
 PUT_OFF: Final = timedelta(minutes=1)
+# Gateway time until the next try after the jobs could not be run.
 PAUSE: Final = timedelta(seconds=1)
 
 log = logging.getLogger("sandbox_sim.jobs")
@@ -22,7 +23,11 @@ Handler = Callable[[Unit, Job, datetime], Awaitable[Afterwards | None]]
 
 
 class Scheduler:
-    """Runs jobs by kind; several of them share one unit of work."""
+    """Runs each job with the handler of its kind; several jobs share one unit of work.
+
+    A handler returns what to do after the commit, and then keeps the claim of the job; or None, and
+    then the job is finished in the same unit.
+    """
 
     def __init__(
         self,
@@ -38,12 +43,12 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._asleep_until: datetime | None = None
         self._one_at_a_time = asyncio.Lock()
-        # What ran while the clock is moved on; nobody asks at other times.
-        self._ran_on_the_way: list[Job] | None = None
+        # The jobs that ran since `advance` began; None while it does not run.
+        self._ran: list[Job] | None = None
         store.watch_jobs(self._notice)
 
     async def run_forever(self) -> None:
-        """The loop around `run_due`."""
+        """Run jobs as they fall due, and log what fails; never returns."""
         while True:
             try:
                 if await self.run_due(self._clock.now()):
@@ -62,7 +67,10 @@ class Scheduler:
             await self._clock.wait(self._wake, self._asleep_until)
 
     async def run_due(self, now: datetime) -> Sequence[Job]:
-        """Run up to a batch of the jobs due at `now`; callbacks leave in the background."""
+        """Run the jobs that are due at `now`, at most `BATCH`; returns them, in order.
+
+        Attempts at callbacks begin, and are not waited for. Raises `StoreError`.
+        """
         async with self._one_at_a_time:
             try:
                 jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
@@ -72,19 +80,19 @@ class Scheduler:
                 jobs, afterwards = await self._one(now)
             for act in afterwards:
                 act()
-            if self._ran_on_the_way is not None:
-                self._ran_on_the_way.extend(jobs)
+            if self._ran is not None:
+                self._ran.extend(jobs)
             return jobs
 
     async def settle(self) -> None:
-        """Run everything due now, attempts at callbacks included, and what they cause in turn."""
+        """Run all jobs that are due, also those they add, and wait for attempts at callbacks."""
         while await self.run_due(self._clock.now()) or not self._deliveries.idle:
             await self._deliveries.wait_idle()
 
     async def step(self) -> bool:
-        """Move the clock to the next due time and run all that is due; False where there is none.
+        """Move the clock to the next due time and run what is due; False if there is no job.
 
-        Callbacks are on their way then, and their attempts not waited for.
+        Attempts at callbacks begin, and are not waited for.
         """
         due = await self._next_due()
         if due is None:
@@ -97,23 +105,23 @@ class Scheduler:
         return True
 
     async def advance(self, by: timedelta) -> Sequence[Job]:
-        """Move the clock on, stopping at every due time on the way; returns what ran, in order.
+        """Move the clock on, stopping at every due time; returns the jobs that ran, in order.
 
-        That is what the loop was quicker to run, too. Where it goes is kept first, so that a start
-        after a crash on the way goes on from there; and where it arrived last, because real time
-        went on meanwhile: other servers follow then.
+        Also those that `run_forever` ran meanwhile. The target is saved first, so that a start
+        after a crash goes on from there. The time at the end is saved and announced, because real
+        time has passed meanwhile; then other servers follow.
         """
         target = self._clock.now() + by
         goal = self._clock.state.moved(by)
         await self._store.run(lambda unit: unit.save_clock(goal))
-        ran = self._ran_on_the_way = []
+        ran = self._ran = []
         try:
             await self.settle()
             while (due := await self._next_due()) is not None and due <= target:
                 self._clock.move_to(max(due, self._clock.now()))
                 await self.settle()
         finally:
-            self._ran_on_the_way = None
+            self._ran = None
         self._clock.move_to(max(target, self._clock.now()))
         arrived = self._clock.state
 
@@ -138,12 +146,12 @@ class Scheduler:
         return act
 
     async def _one(self, now: datetime) -> tuple[Sequence[Job], list[Afterwards]]:
-        """The next job alone; put off if it is the one that fails."""
+        """Run the next job alone; put it off if it fails."""
         try:
             return await self._store.run(lambda unit: self._batch(unit, now, 1))
         except Exception as error:
-            # Where the store is away, this raises too, and no job is to blame. One that is full
-            # may take as much; that passes as soon as there is room.
+            # If the store is away, this raises too, and the job keeps its due time. If its disk is
+            # full, this may still fit; the job is tried again soon, for there may be room by then.
             by = PAUSE if isinstance(error, StoreError) else PUT_OFF
             jobs = await self._store.run(lambda unit: _put_off(unit, now, by))
             log.exception("the failing job was put off by %s", by)

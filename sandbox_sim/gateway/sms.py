@@ -8,7 +8,7 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.domain.sms import sms_encoding, sms_messages
 from sandbox_sim.domain.sms.sms_encoding import Size
 from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsRequest, SmsStatus
@@ -16,13 +16,16 @@ from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Unit
 
-# Handsets show so many characters of a sender that is no number.
+# How many characters handsets show of a sender that is not a number.
 MAX_SENDER: Final = 11
 LONG_SENDER: Final = f"sender_id has more than {MAX_SENDER} characters, and networks cut it there"
 
 
 class Sms:
-    """transition: from ACKNOWLEDGED to SENT or REFUNDED."""
+    """The four SMS operations.
+
+    transition: gateway time from ACKNOWLEDGED to SENT or REFUNDED.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class Sms:
         self._transition = transition
 
     async def send(self, request: SmsRequest) -> Reply:
-        """`sms/send` and `sms/bulk`: all recipients, charged upfront, or none."""
+        """`sms/send` and `sms/bulk`: charges all recipients and takes them all, or none."""
         recipients = sms_messages.decide(request, self._allowlist, self._approved_senders)
         if isinstance(recipients, Outcome):
             return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
@@ -65,15 +68,15 @@ class Sms:
         left = await self._store.run(work)
         if left is None:
             why = f"{units} units are needed and the SMS balance of the service is lower"
-            return Reply("237", "sandbox.10", why)
+            return Reply(Code.INSUFFICIENT_SMS_UNITS, "sandbox.10", why)
         record = _bulk_record if request.bulk else _send_record
         fields = {"response_data": record(messages, size, left)}
         warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
         why = f"{units} units charged"
-        return Reply("370", "sandbox.10", why, fields=fields, warnings=warnings)
+        return Reply(Code.SMS_RECEIVED, "sandbox.10", why, fields=fields, warnings=warnings)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE_SMS`: last digit 9 is refunded, the others are sent (D25)."""
+        """The handler of `SETTLE_SMS`: numbers that end in 9 are refunded, others sent (D25)."""
         messages = await unit.messages(job.service_id, job.subject)
         settled = [
             message.settled(now) for message in messages if message.status is SmsStatus.ACKNOWLEDGED
@@ -95,7 +98,7 @@ class Sms:
                 "items_per_page": query.limit,
             },
         }
-        return Reply("393", "D26", f"{total} messages", fields=fields)
+        return Reply(Code.SMS_HISTORY, "D26", f"{total} messages", fields=fields)
 
     async def balance(self, service_id: int) -> Reply:
         """`sms/balance`."""
@@ -108,7 +111,7 @@ class Sms:
             "last_updated": iso(balance.updated_at),
         }
         why = f"{balance.amount} units"
-        return Reply("388", "sandbox.10", why, fields={"response_data": record})
+        return Reply(Code.SMS_BALANCE, "sandbox.10", why, fields={"response_data": record})
 
     def _messages(
         self, request: SmsRequest, recipients: Sequence[str], size: Size

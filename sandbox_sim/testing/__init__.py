@@ -1,4 +1,4 @@
-"""The gateway inside a test run: `SandboxGateway`, and what it shows of what happened."""
+"""The gateway inside a test run: `SandboxGateway` and its records."""
 
 from sandbox_sim.testing.expectations import Records
 from sandbox_sim.testing.gateway import SandboxGateway

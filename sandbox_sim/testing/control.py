@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 
 def post(url: str, body: Mapping[str, object], token: str | None) -> dict[str, Any]:
-    """What it answers; `ValueError` with its own sentence where it says no."""
+    """POST a body and return the answer. Raises `ValueError` with the message of an error."""
+    __tracebackhide__ = True
     parts = urlsplit(url)
     headers = {"Content-Type": "application/json"}
     if token is not None:

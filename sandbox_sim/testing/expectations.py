@@ -1,4 +1,4 @@
-"""Expectations that read like sentences, and say what came instead where they are not met."""
+"""Expectations about records; an error says what came instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -15,18 +15,18 @@ from sandbox_sim.testing.tables import aligned
 
 R = TypeVar("R", bound=Callback | Delivery | Request | Sms | Transaction)
 
-# So many records stand in an error: more would hide what it says.
+# An error shows this many records at most; more would hide its message.
 _SHOWN_RECORDS: Final = 20
 _PHONE_NUMBERS: Final = frozenset({"to", "customer_number"})
 
 
 class Records(Sequence[R], Generic[R]):
-    """Records of one kind, oldest first, as they were at the moment they were asked for.
+    """Records of one kind, oldest first, as they were at the moment of the call.
 
-    What is expected of them is given as fields and their values. A phone number may be in either
-    form and an amount any kind of number; `body={"nw": "MTN"}` is about some members of a body.
+    The methods take the expected fields as keywords. A phone number may be in local or 233 form,
+    and an amount any kind of number; `body={"nw": "MTN"}` compares only these members of a body.
 
-    outlook: what to say of the time to come where something is missing.
+    outlook: a sentence about what is still due, which an error adds if something is missing.
     """
 
     def __init__(self, kind: type[R], records: Sequence[R], outlook: str = "") -> None:
@@ -39,25 +39,28 @@ class Records(Sequence[R], Generic[R]):
     @overload
     def __getitem__(self, place: slice) -> Sequence[R]: ...
     def __getitem__(self, place: int | slice) -> R | Sequence[R]:
-        """The record at this place, or those of a slice."""
+        """The record at this index, or the records of a slice."""
         return self._records[place]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of records."""
         return len(self._records)
 
     def __repr__(self) -> str:
-        """All of them."""
+        """All records."""
         return f"{type(self).__name__}({list(self._records)!r})"
 
     def where(self, **wanted: object) -> Sequence[R]:
-        """Those that have all of these fields; `ValueError` for a value that none can have."""
+        """Return the records with all of these fields.
+
+        Raises `TypeError` for an unknown field, `ValueError` for a value that no record can have.
+        """
         __tracebackhide__ = True
         wanted = self._read(wanted)
         return [each for each in self._records if not _misses(each, wanted)]
 
     def expect_one(self, **wanted: object) -> R:
-        """The only one with these fields; `AssertionError` if there is none, or another one."""
+        """Return the only record with these fields; `AssertionError` if there is not just one."""
         __tracebackhide__ = True
         found = self.where(**wanted)
         if len(found) != 1:
@@ -65,14 +68,14 @@ class Records(Sequence[R], Generic[R]):
         return found[0]
 
     def expect_none(self, **wanted: object) -> None:
-        """`AssertionError` if there is one with these fields."""
+        """Raise `AssertionError` if there is a record with these fields."""
         __tracebackhide__ = True
         found = self.where(**wanted)
         if found:
             raise AssertionError(self.instead("no", wanted))
 
     def expect(self, times: int | None = None, **wanted: object) -> Sequence[R]:
-        """Those with these fields; `AssertionError` if there are none, or not so many times."""
+        """Return the records with these fields; `AssertionError` if not `times`, or none."""
         __tracebackhide__ = True
         found = self.where(**wanted)
         if len(found) != times if times is not None else not found:
@@ -88,6 +91,7 @@ class Records(Sequence[R], Generic[R]):
         return {**wanted, **read_match(self._kind.values, plain)}
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
+        __tracebackhide__ = True
         for name in wanted:
             if not isinstance(vars(self._kind).get(name), MemberDescriptorType | property):
                 known = _names(self._kind)
@@ -97,7 +101,7 @@ class Records(Sequence[R], Generic[R]):
                 raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")
 
     def instead(self, number: str, wanted: Mapping[str, object], so: str = "so") -> str:
-        """What was expected, what there is, and how near it comes; so: what those are that fit."""
+        """Say what was expected and what came instead. so: the state of the records that fit."""
         __tracebackhide__ = True
         wanted = self._read(wanted)
         count = len(self.where(**wanted))
@@ -105,12 +109,12 @@ class Records(Sequence[R], Generic[R]):
         there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} {so}:"
         if not count:
             there = "the only one differs:" if len(self) == 1 else f"all {len(self)} differ:"
-        said = there if self else "there is none at all"
+        said = there if self else "there is none"
         lines = [f"expected {number} {self._kind.noun}{which}, but {said}", *self.table(wanted)]
         return "\n".join(filter(None, [*lines, "" if count else self.outlook]))
 
     def table(self, wanted: Mapping[str, object] = MappingProxyType({})) -> Iterator[str]:
-        """A line for each record, the newest ones; those nearest to what is wanted have a mark."""
+        """A line for each of the newest records; the nearest to what is wanted are marked."""
         if not self:
             return
         shown = self._records[-_SHOWN_RECORDS:]
@@ -134,7 +138,7 @@ class Messages(Records[Sms]):
     def expect_text(
         self, *, to: str | None = None, contains: str | None = None, **wanted: object
     ) -> Sms:
-        """The newest message to this number whose text contains this; `AssertionError` if none."""
+        """Return the newest message to this number that contains this; `AssertionError` if none."""
         __tracebackhide__ = True
         given = {"to": to, "text": None if contains is None else _Containing(contains)}
         wanted |= {name: value for name, value in given.items() if value is not None}
@@ -143,7 +147,7 @@ class Messages(Records[Sms]):
 
 @dataclass(frozen=True)
 class _Containing:
-    """Equals every text that has this one in it."""
+    """Equals every text that contains this part."""
 
     part: str
 
@@ -159,13 +163,13 @@ def _is_plain(value: object) -> bool:
 
 
 def _names(kind: type[R]) -> list[str]:
-    """The fields of a kind of record, those that are computed too."""
+    """The fields of a kind of record, with its properties."""
     computed = [name for name, value in vars(kind).items() if isinstance(value, property)]
     return [*(field.name for field in fields(kind)), *computed]
 
 
 def _misses(record: R, wanted: Mapping[str, object]) -> list[str]:
-    """The fields in which a record is not what is wanted."""
+    """The fields in which a record differs from what is wanted."""
     return [
         name for name, value in wanted.items() if not _meets(name, getattr(record, name), value)
     ]
@@ -180,12 +184,12 @@ def _meets(name: str, found: object, wanted: object) -> bool:
         return to_international(redact_text(wanted)) == to_international(str(found))
     if name == "amount":
         return wanted == found or _number(wanted) == _number(found)
-    # What is masked in a record is found by what it was (D38).
+    # A masked value is also found by the original (D38).
     return wanted == found or (isinstance(wanted, str) and redact_text(wanted) == found)
 
 
 def _number(value: object) -> object:
-    """An amount, however it is written; what is none stays what it is."""
+    """An amount as a Decimal; any other value unchanged."""
     try:
         return Decimal(str(value))
     except InvalidOperation:
@@ -202,6 +206,6 @@ def _sentence(wanted: Mapping[str, object]) -> str:
 
 
 def _note(record: R, misses: Sequence[str]) -> str:
-    """In what a record differs."""
+    """The note that says how a record differs."""
     differs = [f"{name} is {getattr(record, name)!r}" for name in misses]
     return f"<- {', '.join(differs) or 'this one'}"

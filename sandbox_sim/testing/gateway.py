@@ -1,4 +1,4 @@
-"""`SandboxGateway`: a gateway of one's own for a test, with time in the test's hands."""
+"""`SandboxGateway`: a gateway for a test, which moves its clock."""
 
 import base64
 import itertools
@@ -23,18 +23,18 @@ _A_YEAR: Final = timedelta(days=366)
 
 
 class SandboxGateway:
-    """A gateway on a free port, in a thread of its own; its clock stands still until it is moved.
+    """A gateway on a free port, in a thread of its own. Its clock stands still until it is moved.
 
-    A context manager, plain and async. Settings are keywords: `SandboxGateway(settle_delay_ms=0)`;
-    a wrong one raises `ConfigError`. Neither environment nor files are read, and the state is in
-    memory. All that it shows and does is about its own `service_id`; the clock is one for all, and
-    `renew` forgets all.
+    Use it in `with` or `async with`. Settings are keywords: `SandboxGateway(settle_delay_ms=0)`; a
+    wrong one raises `ConfigError`. It reads neither the environment nor files, and keeps its state
+    in memory. All its methods are about its own `service_id`, except the clock, which is one for
+    all services, and `renew`, which forgets the state of all services.
 
     `aio` has the three calls that wait for the application under test, for tests in coroutines.
     """
 
     def __init__(self, **settings: Any) -> None:
-        """Nothing runs before the `with`."""
+        """Check the settings; the gateway starts in `with`."""
         chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
         self._settings = config.settings_from(chosen, "a keyword")
         credentials = self._settings.credentials[0]
@@ -46,7 +46,7 @@ class SandboxGateway:
         self.aio = Awaitables(lambda: (self._server, self._view))
 
     def __enter__(self) -> Self:
-        """Start."""
+        """Start the gateway."""
         if self.is_running:
             raise RuntimeError("the gateway runs already")
         self._running = Server(self._settings)
@@ -59,14 +59,14 @@ class SandboxGateway:
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """Stop; an error that ends the `with` takes the report along, as a note."""
+        """Stop the gateway; add the report as a note to an exception that leaves the `with`."""
         if isinstance(error, Exception):
             error.add_note(f"sandbox gateway: {self.report()}")
         self._server.stop()
         self._running = None
 
     async def __aenter__(self) -> Self:
-        """Start; that takes milliseconds and waits for nobody."""
+        """Start the gateway. This blocks the event loop for a few milliseconds."""
         return self.__enter__()
 
     async def __aexit__(
@@ -75,22 +75,22 @@ class SandboxGateway:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop."""
+        """Stop the gateway."""
         self.__exit__(kind, error, traceback)
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started, and not stopped since."""
+        """Whether the gateway runs."""
         return self._running is not None
 
     @property
     def url(self) -> str:
-        """Where it is, without a slash at the end."""
+        """The base URL, without a slash at the end."""
         return self._server.url
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a request to it needs, for clients that know no `auth`."""
+        """The headers of a request, for clients that do not take `auth`."""
         pair = base64.b64encode(":".join(self.auth).encode()).decode()
         return {
             "Authorization": f"Basic {pair}",
@@ -104,19 +104,20 @@ class SandboxGateway:
         return self._server.gateway.clock.now()
 
     def inbox_url(self, name: str = "callbacks") -> str:
-        """A `callback_url` that takes every callback, for tests without an application."""
+        """A `callback_url` that accepts every callback, for tests without an application."""
         return f"{self.url}/_sandbox/inbox/{quote(self._inbox(name), safe='')}"
 
     def inbox(self, name: str = "callbacks") -> Records[Delivery]:
-        """What came to `inbox_url(name)`, oldest first; `signature` says whether it fits."""
+        """The deliveries to `inbox_url(name)`, oldest first."""
         return self._server.run(self._view.inbox(self._inbox(name)))
 
     def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> Sequence[Job]:
-        """Move the clock on; returns what fell due on the way, in order, when all of it is done.
+        """Move the clock on. Returns the jobs that ran on the way, in order, when all are done.
 
-        Callbacks are done when they are answered, so an application that shall take one must not
-        wait for this call: in a coroutine write `await gateway.aio.advance(…)`.
+        A callback is done when its receiver has answered, so the application must be able to answer
+        during this call: in a coroutine write `await gateway.aio.advance(…)`.
         """
+        __tracebackhide__ = True
         by = _duration(seconds, minutes, hours)
         work = self._server.gateway.clock_control.advance(by)
         return self._server.run(work, "await gateway.aio.advance(…)")
@@ -130,11 +131,11 @@ class SandboxGateway:
         self._server.run(self._server.gateway.clock_control.reset())
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
-        """The newest callback with these fields, as soon as its receiver was called.
+        """Return the newest callback with these fields, as soon as its receiver was called.
 
-        The clock goes to the next due time, and the next, until there is one. Where nothing is due
-        any more it waits `timeout_s` of real time for the application to ask for something; then
-        `AssertionError` says what came instead. `state="delivered"` waits for one that was taken.
+        Moves the clock from one due time to the next until there is such a callback. If nothing
+        else is due, it waits `timeout_s` of real time for a request of the application, and then
+        raises `AssertionError`. `state="delivered"` waits until the receiver has acknowledged it.
         """
         __tracebackhide__ = True
         work = self._view.callback(timeout_s, wanted)
@@ -153,12 +154,12 @@ class SandboxGateway:
 
     @property
     def callbacks(self) -> Records[Callback]:
-        """Every callback, taken or not."""
+        """Every callback, acknowledged or not."""
         return self._server.run(self._view.callbacks())
 
     @property
     def transactions(self) -> Records[Transaction]:
-        """Every payment whose status can still be asked."""
+        """Every payment that a status query still finds."""
         return self._server.run(self._view.transactions())
 
     @property
@@ -168,11 +169,11 @@ class SandboxGateway:
 
     @property
     def requests(self) -> Records[Request]:
-        """Every request to the gateway, with its answer and why it was that."""
+        """Every request to the gateway, with its answer and the reason."""
         return self._server.run(self._view.requests())
 
     def report(self) -> str:
-        """All that happened, in words: each request and why it got its answer, each attempt."""
+        """All that happened, in words: each request with the reason of its answer, each attempt."""
         head = f"{self.url}, service {self.service_id}, gateway time {iso(self.now)}"
         return "\n".join([head, *report.lines(self.requests, self.callbacks, self.sms)])
 
@@ -186,13 +187,14 @@ class SandboxGateway:
         times: int | None = None,
         **match: object,
     ) -> dict[str, Any]:
-        """Decide beforehand what becomes of requests, or of their callbacks; returns the override.
+        """Force the outcome of requests, or change their callbacks. Returns the override.
 
-        status: what the payment ends with, 000, 001, 002 or 003; response_code: a rejection, such
-        as 402. callback: what happens to it, such as `{"duplicate": 2}` or `{"drop": True}`. times:
-        for so many requests. The rest says for which requests: `transaction_id`, `operation`,
-        `customer_number`, `nw`, … `ValueError` says what the gateway does not know.
+        status: the final status of the payment, 000, 001, 002 or 003. response_code: the code of
+        the answer, such as 402. callback: such as `{"duplicate": 2}` or `{"drop": True}`. times:
+        how many requests it applies to. The other keywords select the requests: `transaction_id`,
+        `operation`, `customer_number`, `nw`, `amount`. Raises `ValueError` for a wrong value.
         """
+        __tracebackhide__ = True
         outcome = _given(status=status, response_code=response_code)
         rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
         return self._control("overrides", {"match": self._own(match), **rest})
@@ -213,14 +215,16 @@ class SandboxGateway:
         times: int | None = None,
         **match: object,
     ) -> dict[str, Any]:
-        """Let requests meet with one kind of trouble; returns the fault.
+        """Delay requests, refuse them, or lose their answers. Returns the fault.
 
         latency: `{"fixed_ms": 200}`, `{"uniform_ms": [50, 300]}` or
         `{"lognormal_ms": {"median": 90, "sigma": 0.4}}`, in real time. status: the HTTP status 429,
-        500, 502 or 503; retry_after_s goes with 429. The others are `True`, and processed=False
-        with them is a request that never arrived. probability, every, times: which of the requests
-        that the rest names, as for `override`. `ValueError` says what the gateway does not know.
+        500, 502 or 503; retry_after_s goes with 429. The others are `True`; with processed=False
+        the gateway does not process the request either. probability, every, times: how often it
+        applies. The other keywords select the requests, as for `override`. Raises `ValueError` for
+        a wrong value.
         """
+        __tracebackhide__ = True
         fault = _given(
             latency=latency,
             status=status,
@@ -239,12 +243,12 @@ class SandboxGateway:
         return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
 
     def reset(self) -> None:
-        """Begin anew: all of this service is forgotten, its inboxes too, and time is put back."""
+        """Forget the state and the inboxes of this service, and put the clock back."""
         self._server.run(self._view.forget(self._inboxes, self._begun))
         self._inboxes = set()
 
     def renew(self) -> None:
-        """What a new test begins with: nothing of any service, and another `service_id`."""
+        """Forget the state of all services, put the clock back, and take another `service_id`."""
         self._server.run(self._view.forget_everything(self._begun))
         self._inboxes = set()
         self.service_id = next(self._service_ids)
@@ -262,7 +266,7 @@ class SandboxGateway:
         return View(self._server.gateway, self.service_id)
 
     def _inbox(self, name: str) -> str:
-        """Inboxes have no service, so its number is part of their names."""
+        """The name of an inbox with the service in it, because inboxes belong to no service."""
         inbox = f"{name}-{self.service_id}"
         self._inboxes.add(inbox)
         return inbox
@@ -271,11 +275,12 @@ class SandboxGateway:
         return {"service_id": self.service_id, **match}
 
     def _control(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        __tracebackhide__ = True
         return post(f"{self.url}/_sandbox/{path}", body, self._settings.token)
 
 
 class Awaitables:
-    """What waits for the application under test, without blocking the loop that may run it."""
+    """The calls that wait for the application under test, without blocking its event loop."""
 
     def __init__(self, parts: Callable[[], tuple[Server, View]]) -> None:
         self._parts = parts
@@ -284,6 +289,7 @@ class Awaitables:
         self, *, seconds: float = 0, minutes: float = 0, hours: float = 0
     ) -> Sequence[Job]:
         """`SandboxGateway.advance`."""
+        __tracebackhide__ = True
         server, _ = self._parts()
         by = _duration(seconds, minutes, hours)
         return await server.awaited(server.gateway.clock_control.advance(by))
@@ -302,7 +308,7 @@ class Awaitables:
 
 
 def _service_ids(allowed: Sequence[int]) -> Iterator[int]:
-    """Of those that the credentials are for, else some that nobody has and no rule is about."""
+    """The services of the credentials, else random ones that do not end in 9."""
     if allowed:
         return itertools.cycle(allowed)
     first = 10**8 + int(RandomIds().record_id()[:7], 16)
@@ -310,9 +316,10 @@ def _service_ids(allowed: Sequence[int]) -> Iterator[int]:
 
 
 def _duration(seconds: float, minutes: float, hours: float) -> timedelta:
+    __tracebackhide__ = True
     by = timedelta(seconds=seconds, minutes=minutes, hours=hours)
     if not timedelta() <= by <= _A_YEAR:
-        raise ValueError(f"time can go on by 0 seconds to {_A_YEAR.days} days, and not by {by}")
+        raise ValueError(f"the clock moves by 0 seconds to {_A_YEAR.days} days, not by {by}")
     return by
 
 

@@ -1,4 +1,4 @@
-"""What a test sees of what the gateway did: read-only records, each with the words of its users."""
+"""The read-only records that a test sees: callbacks, deliveries, payments, SMS and requests."""
 
 import json
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ from sandbox_sim.domain.sms import sms_messages
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A notification to the application under test.
+    """A callback to the application under test.
 
-    status: 000, 001, 002 or 003, wherever the profile has it in the body.
-    content: the body, byte for byte as it is sent; with `headers` it can be handed to the test
-    client of a web framework. state: pending, retrying, delivered, failed or dropped.
-    unacknowledged: it was tried, and the application has not acknowledged it.
+    status: 000, 001, 002 or 003, from the field in which the profile has it.
+    content: the body as the bytes that are sent; pass it with `headers` to the test client of a web
+    framework. state: pending, retrying, delivered, failed or dropped.
+    unacknowledged: it was attempted, and the application has not acknowledged it.
     """
 
     noun: ClassVar = "callback"
@@ -69,32 +69,32 @@ class Callback:
 
     @property
     def body(self) -> dict[str, Any]:
-        """What `content` says."""
+        """The JSON of `content`."""
         document: dict[str, Any] = json.loads(self.content)
         return document
 
     @property
     def status(self) -> str:
-        """What became of the payment."""
+        """The status of the payment, such as 000."""
         body = self.body
         return str(body.get("trans_status") or body["status"]).partition("/")[0]
 
     @property
     def amount(self) -> Decimal:
-        """The amount, whether the profile writes a number or a text."""
+        """The amount; some profiles write it as a number, others as text."""
         return Decimal(str(self.body["amount"]))
 
     @property
     def customer_number(self) -> str:
-        """Who paid, or was paid, in international form."""
+        """The number of the customer, in the form with 233."""
         return str(self.body["customer_number"])
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What came to an inbox of the gateway.
+    """A request that came to an inbox of the gateway.
 
-    body: JSON as what it says, anything else as text. headers: names in lower case.
+    body: parsed if it is JSON, else text. headers: names in lower case.
     signature: valid, invalid or missing.
     """
 
@@ -122,10 +122,10 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A payment that was taken.
+    """A payment that was accepted or declined.
 
-    customer_number: of a bill its account number; a card number is masked.
-    timeline: every status with the time it was reached, oldest first.
+    customer_number: for a bill its account number; a card number is masked.
+    timeline: every status with the time when it began, oldest first.
     """
 
     noun: ClassVar = "transaction"
@@ -171,7 +171,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Sms:
-    """A message as the handset sees it; `to` in international form.
+    """A message as the handset sees it; `to` has the form with 233.
 
     status: ACKNOWLEDGED, SENT or REFUNDED. sent_at: None unless it was sent.
     """
@@ -210,8 +210,8 @@ class Sms:
 class Request:
     """A request to the gateway and its answer.
 
-    body, answer: JSON as what it says, anything else as text; card numbers are masked.
-    rule, why: what decided the answer, by its name and in words.
+    body, answer: parsed if it is JSON, else text; card numbers are masked.
+    rule, why: the name of the rule that decided the answer, and the reason in words.
     """
 
     noun: ClassVar = "request"

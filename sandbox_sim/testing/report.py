@@ -1,4 +1,4 @@
-"""What a failed test says of its gateway: the journal, and every attempt at a callback."""
+"""The report that a failed test prints: every request, callback, attempt and message."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +10,7 @@ from sandbox_sim.testing.record_views import Callback, Request, Sms
 def lines(
     requests: Records[Request], callbacks: Records[Callback], messages: Records[Sms]
 ) -> Iterator[str]:
-    """All that happened, oldest first; times are gateway time."""
+    """The lines of the report, oldest first; times are gateway time."""
     yield "requests:" if requests else "no requests"
     for request in requests:
         yield from _request(request)

@@ -1,8 +1,8 @@
 """The server of a `SandboxGateway`: a thread with an event loop of its own.
 
-So a test that blocks, and one that awaits, find it answering all the same. Only one thing cannot
-work: a call that blocks an event loop until a callback is answered that this very loop has to
-answer. Such a call is told after `PATIENCE_S` of real time.
+It answers blocking tests and tests in coroutines alike. One thing cannot work: a call that blocks
+an event loop until a callback is answered, where the same loop has to answer it. Such a call raises
+`RuntimeError` after `PATIENCE_S` of real time.
 """
 
 import asyncio
@@ -24,16 +24,17 @@ from sandbox_sim.web.transport.server import GatewayRunner
 T = TypeVar("T")
 
 PATIENCE_S: Final = 1.0
-# Who asks still when it stops is a thread that a test has left behind; 0 would mean to wait for it.
+# Seconds for requests in progress at the stop; only a thread that a test left behind has one then.
+# With 0, aiohttp would wait for it.
 _GRACE_S: Final = 0.05
-# Where gateway time stands; real time goes on, so latency is what a client waits for.
+# Gateway time at the start. Real time runs on, so a client does wait for a latency.
 BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
-# Where a test run has no logging, nothing is written on stderr.
+# If a test run has no logging, nothing is written to stderr.
 logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """One on which real time goes on, though a test may let `time.monotonic` stand still."""
+    """An event loop whose time runs on even if a test freezes `time.monotonic`."""
 
     def time(self) -> float:
         return SystemClock.monotonic()
@@ -43,7 +44,7 @@ class Server:
     """A running gateway; `url` has no trailing slash."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start it; what keeps it from starting is raised here."""
+        """Start the server. Raises the error that prevents the start."""
         self._settings = settings
         self._started: Future[None] = Future()
         self._thread = threading.Thread(target=self._live, name="sandbox_sim", daemon=True)
@@ -81,21 +82,22 @@ class Server:
         return runner
 
     def stop(self) -> None:
-        """Stop, without waiting for receivers of callbacks, nor for who waits for an event."""
+        """Stop the server without waiting for receivers of callbacks or for readers of events."""
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
     def run(self, work: Coroutine[Any, Any, T], instead: str = "") -> T:
-        """Do `work` on the server's loop, and wait for it.
+        """Run `work` on the event loop of the server and wait for its result.
 
-        instead: what to write in a coroutine, where `work` may wait for a receiver of callbacks.
+        instead: the call to use in a coroutine, if `work` may wait for a receiver of callbacks.
+        Raises what `work` raises, and `RuntimeError` if the call would block for ever.
         """
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
         result: Future[T] = Future()
-        tasks: list[asyncio.Task[None]] = []  # the loop does not keep them from being collected
+        tasks: list[asyncio.Task[None]] = []  # keeps a reference, because the loop keeps none
 
-        # `run_coroutine_threadsafe` is another round of the loop, which is most of a short call.
+        # `run_coroutine_threadsafe` would take another turn of the loop, the most of a short call.
         async def tell() -> None:
             __tracebackhide__ = True
             try:
@@ -109,13 +111,13 @@ class Server:
                 self._refuse_to_hang(instead)
             return _outcome(result)
         except BaseException:
-            # Such as Ctrl-C, or pytest-timeout's: work that nobody waits for any more must not go
-            # on to move the clock of the next test.
+            # Ctrl-C or pytest-timeout, for example: cancel the work, or it would move the clock of
+            # the next test.
             self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
             raise
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work` on the server's loop, while the caller's goes on."""
+        """Run `work` on the event loop of the server, while the loop of the caller goes on."""
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
@@ -126,8 +128,8 @@ class Server:
             return
         work.close()
         raise RuntimeError(
-            "the gateway runs in the process that this one was forked from: "
-            "here it can be sent requests, and only there be asked what it saw or moved on in time"
+            "the gateway runs in the process that this one was forked from: here you can only send "
+            "requests to it; read its records and move its clock there"
         )
 
     def _refuse_to_hang(self, instead: str) -> None:
@@ -142,7 +144,7 @@ class Server:
 
 
 def _outcome(future: "Future[T]") -> T:
-    """What `result` gives; an error is raised without the frames of how it came here."""
+    """Return the result; an error is raised without the frames of `Future`."""
     __tracebackhide__ = True
     error = future.exception()
     if error is not None:

@@ -1,4 +1,4 @@
-"""Short lines, aligned, for what a failed test has to say."""
+"""Aligned lines for the messages of a failed test."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ _LONGEST: Final = 60
 
 
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    """A line of headings and one for each row; the last column may be long and is left whole."""
+    """A line of headings and one for each row. Long cells are cut, except in the last column."""
     lines = [
         list(headings),
         *([_short(_line(cell)) for cell in row[:-1]] + [_line(row[-1])] for row in rows),

@@ -1,4 +1,4 @@
-"""What one service has in a gateway, seen and steered on the gateway's own event loop."""
+"""The records of one service, and its reset; runs on the event loop of the gateway."""
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, T
 T = TypeVar("T")
 
 _HANGS: Final = (
-    "has not answered yet: the clock stands still until it has, "
+    "has not answered yet: the clock stands still until it answers "
     "or callback_timeout_s of real time are over"
 )
-# So many are told: more would hide what the error says.
+# An error shows this many at most; more would hide its message.
 _SHOWN_FAILURES: Final = 5
 _OF_ALL: Final = Listing(limit=sys.maxsize)
 
 
 class View:
-    """The records of a service, oldest first, and what may be done about it."""
+    """The records of a service, oldest first, and its reset."""
 
     def __init__(self, gateway: Gateway, service_id: int) -> None:
         self._gateway = gateway
@@ -35,7 +35,7 @@ class View:
         self._everything = _OF_ALL._replace(service_id=service_id)
 
     async def read(self, work: Callable[[Unit], Awaitable[T]]) -> T:
-        """What a unit of work finds."""
+        """Run a unit of work and return its result."""
         return await self._gateway.store.run(work)
 
     async def callbacks(self) -> Records[Callback]:
@@ -44,7 +44,7 @@ class View:
         return Records(Callback, [*map(Callback.of, reversed(found))], await self._outlook())
 
     async def transactions(self) -> Records[Transaction]:
-        """Every payment whose status can still be asked."""
+        """Every payment that a status query still finds."""
         found = await self.read(lambda unit: unit.list_transactions(self._everything))
         return Records(Transaction, [*map(Transaction.of, reversed(found))], await self._outlook())
 
@@ -54,28 +54,29 @@ class View:
         return Messages(Sms, [*map(Sms.of, reversed(found))], await self._outlook())
 
     async def requests(self) -> Records[Request]:
-        """Every request, with its answer, and those that could not be read so far as to say whose.
+        """Every request of the service with its answer, and those that name no service.
 
-        What keeps an application from being heard at all is among the latter.
+        The latter show why an application gets errors only, such as wrong credentials.
         """
         await self._gateway.journal.save()
         found = await self.read(lambda unit: unit.list_entries(_OF_ALL))
         own = [entry for entry in found if entry.service_id in {self._service_id, None}]
         others = {entry.service_id for entry in found if entry.service_id} - {self._service_id}
-        return Records(Request, [*map(Request.of, reversed(own))], self._strangers(others))
+        return Records(Request, [*map(Request.of, reversed(own))], self._other_services(others))
 
     async def inbox(self, name: str) -> Records[Delivery]:
-        """What came to an inbox."""
+        """The deliveries to an inbox."""
         found = await self.read(lambda unit: unit.inbox_messages(name, _OF_ALL))
         return Records(Delivery, [*map(Delivery.of, reversed(found))], await self._outlook())
 
     async def callback(self, timeout_s: float, wanted: Mapping[str, object]) -> Callback:
-        """The newest with these fields whose receiver was called, going from due time to due time.
+        """Return the newest callback with these fields whose receiver was called.
 
-        Where nothing is due it waits so much real time; `AssertionError` says what came instead.
+        Moves the clock from due time to due time. If nothing else is due it waits `timeout_s` of
+        real time, and then raises `AssertionError`.
 
-        While any receiver is called the clock stands still, whosever callback it has: otherwise it
-        would be chance in which order callbacks come, and what an application has done by then.
+        The clock stands still while a receiver is called, of whichever service. Otherwise the order
+        of callbacks would depend on the speed of the receivers.
         """
         __tracebackhide__ = True
         clock_control, deliveries = self._gateway.clock_control, self._gateway.deliveries
@@ -123,7 +124,7 @@ class View:
         return retried.callback.id
 
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
-        """All of the service, these inboxes, and put time back."""
+        """Forget the state of the service and these inboxes, and put the clock back."""
         await self._gateway.manual_actions.reset(self._service_id)
 
         async def clear(unit: Unit) -> None:
@@ -135,18 +136,18 @@ class View:
         await self._gateway.clock_control.set_to(begun)
 
     async def forget_everything(self, begun: ClockState) -> None:
-        """All of every service, as an application may have asked for another one; put time back."""
+        """Forget the state of all services, because a test may use several; put the clock back."""
         await self._gateway.manual_actions.reset(None)
         await self._gateway.clock_control.set_to(begun)
 
     async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
-        """What came instead of a callback, and what was asked for."""
+        """The message of the error: what came instead of the callback, and the requests."""
         callbacks, requests = await self.callbacks(), await self.requests()
         instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
         lines: Sequence[str] = [
             f"waited {timeout_s:g} s: {instead}",
             *_failures(callbacks),
-            *await self._left_to_a_person(),
+            *await self._waiting_for_a_decision(),
             *(f"{each} {_HANGS}" for each in self._gateway.deliveries.receivers),
             "the requests were:" if requests else "there were no requests",
             *requests.table(),
@@ -154,18 +155,18 @@ class View:
         ]
         return "\n".join(filter(None, lines))
 
-    async def _left_to_a_person(self) -> Sequence[str]:
-        """Payments that no time completes any more."""
+    async def _waiting_for_a_decision(self) -> Sequence[str]:
+        """Payments that stay pending however far the clock moves."""
         found = await self.read(lambda unit: unit.list_transactions(self._everything))
         return [
-            f"{each.payment.transaction_id} stays pending until somebody decides it: "
+            f"{each.payment.transaction_id} stays pending until it is decided by hand: "
             "its payment page was opened, or an override asked for that"
             for each in reversed(found)
             if each.by_hand and each.status is Status.PENDING
         ]
 
-    def _strangers(self, services: Collection[int]) -> str:
-        """That an application asked for other services, which may be why nothing came."""
+    def _other_services(self, services: Collection[int]) -> str:
+        """The sentence that requests named other services, if there are such requests."""
         if not services:
             return ""
         named = " and ".join(map(str, sorted(services)))
@@ -173,20 +174,20 @@ class View:
         return f"there were requests for service {named}; {own}"
 
     async def _outlook(self) -> str:
-        """What is still to come, for whoever misses something."""
+        """The sentence that says what is due next, and how to get there."""
         due, now = await self.read(lambda unit: unit.next_due()), self._gateway.clock.now()
         if due is None:
             return ""
         seconds = max((due - now).total_seconds(), 0)
         return (
-            f"gateway time is {iso(now)}, and something falls due in {seconds:g} s: "
+            f"gateway time is {iso(now)}, and the next job is due in {seconds:g} s: "
             f"gateway.advance(seconds={seconds:g}) or gateway.wait_callback(…)"
         )
 
 
 def _failures(callbacks: Sequence[Callback]) -> Iterator[str]:
-    """Why those that were not taken were not, as far as is known; the newest ones."""
-    untaken = [each for each in callbacks if each.unacknowledged]
-    for each in untaken[-_SHOWN_FAILURES:]:
+    """Why the newest callbacks were not acknowledged."""
+    unacknowledged = [each for each in callbacks if each.unacknowledged]
+    for each in unacknowledged[-_SHOWN_FAILURES:]:
         attempt = each.attempts[-1]
-        yield f"attempt {attempt.number} at that of {each.transaction_id}: {attempt.verdict}"
+        yield f"callback of {each.transaction_id}, attempt {attempt.number}: {attempt.verdict}"

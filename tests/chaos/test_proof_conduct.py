@@ -40,7 +40,7 @@ def test_a_database_that_was_away_explains_every_server(facts: Facts) -> None:
 def test_a_callback_that_comes_again_without_a_kill(facts: Facts) -> None:
     facts.deliveries.append(delivery("card", 1.8))
 
-    assert against(facts, ACROSS) == "callback of card was taken and came again 200 ms later"
+    assert against(facts, ACROSS) == "callback of card was acknowledged and came again 200 ms later"
 
 
 def test_a_server_that_ended_by_itself(facts: Facts) -> None:

@@ -93,13 +93,13 @@ def test_a_message_of_a_rejected_send(facts: Facts) -> None:
 def test_a_message_that_nobody_sent(facts: Facts) -> None:
     keep_history(facts, *history(facts), message("m9", "nobody's", GOOD))
 
-    assert against(facts, STRANGERS) == "m9 of service 55 was sent by nobody"
+    assert against(facts, STRANGERS) == "m9 of service 55 was never sent"
 
 
 def test_a_message_of_another_service(facts: Facts) -> None:
     facts.final.histories[POOR] = ([message("m9", "no units", BAD)], 1)
 
-    assert against(facts, STRANGERS) == "m9 of service 59 was sent by nobody"
+    assert against(facts, STRANGERS) == "m9 of service 59 was never sent"
 
 
 def test_a_page_that_is_missing(facts: Facts) -> None:

@@ -3,8 +3,14 @@
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
 
 SOON = 15  # seconds; a bound, reached only when something is broken
 
@@ -70,3 +76,17 @@ def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 -- ourselves
         command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
     )
+
+
+def in_process(*arguments: object) -> Result:
+    """A command run in this process."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def answers(url: str) -> bool:
+    """Whether a server answers a GET of this URL."""
+    try:
+        urllib.request.urlopen(url, timeout=SOON).close()  # noqa: S310 -- our own server
+    except urllib.error.URLError:
+        return False
+    return True

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,25 +14,21 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner, Result
 
-from sandbox_sim.cli import main
 from tests.cli.processes import (
     SOON,
+    answers,
     command,
     end,
     ended,
     first_line,
     in_background,
+    in_process,
     process,
     running,
 )
 
 POSTGRES = "sandbox_sim.adapters.stores.postgres.postgres_store"
-
-
-def in_process(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.mark.decision("D1", "D2")
@@ -169,14 +164,6 @@ class TestNobodyReadsItsOutput:
 SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])")
 
 
-def answers(url: str) -> bool:
-    try:
-        urllib.request.urlopen(url, timeout=SOON).close()  # noqa: S310 -- our own server
-    except urllib.error.URLError:
-        return False
-    return True
-
-
 class TestItDoesNotStart:
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -228,7 +215,7 @@ class TestItDoesNotStart:
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == (
             "the store cannot be opened: postgresql://me:***@db/gateway: "
-            'asyncpg is needed: pip install "sandbox-sim[postgres]"\n'
+            "a Postgres store needs asyncpg: pip install asyncpg\n"
         )
 
     @pytest.mark.parametrize(

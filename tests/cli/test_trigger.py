@@ -221,7 +221,7 @@ class TestWhatCannotBeSeen:
 
         assert result.exit_code == 0
         assert "HTTP 202" in result.stdout
-        assert result.stderr.startswith("what became of it cannot be seen: ")
+        assert result.stderr.startswith("the outcome cannot be read: ")
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
     async def test_with_the_token(self, start_sandbox: StartSandbox) -> None:
@@ -282,7 +282,7 @@ class TestAFault:
         result = await on(prompt, "trigger", "collect")
 
         assert (result.exit_code, "acknowledged with HTTP 200" in result.stdout) == (0, True)
-        assert result.stderr.startswith("what became of it cannot be seen: the answer was cut off")
+        assert result.stderr.startswith("the outcome cannot be read: the answer was cut off")
         assert f"fault {rule} " in result.stderr
 
     @pytest.mark.parametrize("fault", LOSSES)

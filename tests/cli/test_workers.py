@@ -22,8 +22,16 @@ from sandbox_sim.cli.serve import workers
 from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
 from sandbox_sim.config import Settings
 from tests import postgres
-from tests.cli.processes import SOON, end, ended, first_line, in_background, running
-from tests.cli.test_serve import answers, in_process
+from tests.cli.processes import (
+    SOON,
+    answers,
+    end,
+    ended,
+    first_line,
+    in_background,
+    in_process,
+    running,
+)
 
 CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
 

@@ -4,7 +4,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
+from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE, Reply
+from sandbox_sim.domain.vocabulary import Operation
 
 STATED = {
     "000": 200,
@@ -110,3 +111,31 @@ def test_the_catalogue_cannot_be_changed() -> None:
 @pytest.mark.parametrize("code", CATALOGUE)
 def test_success_is_five_codes_and_anything_else_a_rejection(code: str) -> None:
     assert (code in ACCEPTED) is (code in {"000", "202", "370", "388", "393"})
+
+
+SMS = ("sms", "bulk-sms", "sms-history", "sms-balance")
+
+
+@pytest.mark.decision("D6")
+class TestSmsOperations:
+    """One rule for every layer that answers a request to an SMS operation."""
+
+    @pytest.mark.parametrize("operation", SMS)
+    @pytest.mark.parametrize("code", ["400", "403", "404", "216", "S002"])
+    def test_they_answer_http_200_whatever_the_code(self, operation: str, code: str) -> None:
+        assert Reply(code, "D6", "").from_operation(Operation(operation)).http_status == 200
+
+    @pytest.mark.parametrize("operation", SMS)
+    @pytest.mark.parametrize("code", ["100", "401", "429", "500"])
+    def test_credentials_rate_and_server_errors_keep_their_status(
+        self, operation: str, code: str
+    ) -> None:
+        reply = Reply(code, "D6", "")
+
+        assert reply.from_operation(Operation(operation)) == reply
+
+    @pytest.mark.parametrize("operation", [None, *sorted(set(Operation) - set(SMS))])
+    def test_no_other_operation_does(self, operation: Operation | None) -> None:
+        reply = Reply("400", "D5", "")
+
+        assert reply.from_operation(operation) == reply

@@ -11,7 +11,7 @@ from sandbox_sim.domain.control.overrides import (
     SUCCESS_CODES,
     CallbackBehaviour,
     Override,
-    contradiction_in,
+    contradiction,
     parse_override,
 )
 from sandbox_sim.domain.jobs import JobKind
@@ -157,7 +157,7 @@ def asking(**asked: Any) -> Override:
     ],
 )
 def test_what_cannot_be_had(override: Override, operation: Operation | None, named: str) -> None:
-    assert named in (contradiction_in(override, operation) or "")
+    assert named in (contradiction(override, operation) or "")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_cannot_be_had(override: Override, operation: Operation | None, nam
     ],
 )
 def test_what_can(override: Override, operation: Operation | None) -> None:
-    assert contradiction_in(override, operation) is None
+    assert contradiction(override, operation) is None
 
 
 class TestCallbacks:

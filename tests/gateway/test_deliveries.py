@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 
 from sandbox_sim.domain.callbacks.callbacks import DeliveryState, ReceiverResponse
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.ports import JobLost
 from tests.fakes import BROKEN, OK, SILENT
 from tests.gateway.conftest import SCHEDULE, Works, to
@@ -255,23 +254,6 @@ class TestWhatMayNotHappen:
 
         delivered = [s for s in (await works.states()).values() if s is DeliveryState.DELIVERED]
         assert len(delivered) >= 40 - 32
-
-
-@pytest.mark.decision("D16")
-class TestAnswerGate:
-    def test_whoever_waits_for_the_answer_is_told_when_it_is_out(self) -> None:
-        gate, told = AnswerGate(), list[str]()
-        gate.hold("1")
-        assert gate.holds("1")
-        gate.when_released("1", lambda: told.append("1"))
-        gate.when_released("2", lambda: told.append("2"))
-        assert told == ["2"], "nothing holds it"
-
-        gate.release("1")
-        gate.release("1")
-
-        assert told == ["2", "1"]
-        assert not gate.holds("1")
 
 
 async def test_an_attempt_that_another_server_took_over_is_a_line_in_the_log(

@@ -279,20 +279,6 @@ class TestTheGate:
 
         assert len(works.sender.posts) == 1
 
-    async def test_a_retry_is_not_held_again(self, works: Works) -> None:
-        works.deliveries.gate.hold("10000000001")
-        works.deliveries.gate.release("10000000001")
-
-        await asyncio.wait_for(works.deliveries.gate.passed("10000000001"), 1)
-        await asyncio.wait_for(works.deliveries.gate.passed("10000000001"), 1)
-
-    async def test_nothing_is_remembered_of_what_was_released(self, works: Works) -> None:
-        for number in range(10):
-            works.deliveries.gate.hold(str(number))
-            works.deliveries.gate.release(str(number))
-
-        assert works.deliveries.gate._held == {}
-
 
 class TestClosing:
     """What is on the wire may finish; what is in the queue is not begun, and not lost either."""

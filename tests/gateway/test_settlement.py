@@ -11,6 +11,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, sign
 from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.control.overrides import CallbackBehaviour, Override
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.payments.transactions import IllegalTransition, Status, Transaction
@@ -108,6 +109,57 @@ class TestFallingDue:
         assert (await desk.transaction("10000000001")).status is Status.SUCCESSFUL
         assert (await desk.transaction("10000000002")).status is Status.PENDING
         assert [c.network_transaction_id for c in await desk.callbacks()] == ["10000000001"]
+
+
+@pytest.mark.decision("D16")
+class TestBeginning:
+    """A transaction begins with its record, what it spends, and the job that settles it."""
+
+    async def begin(self, desk: Desk, begun: Transaction) -> list[Job]:
+        return list(await desk.store.run(lambda u: desk.settlement.begin(u, begun, THEN)))
+
+    async def test_it_is_saved_and_falls_due_at_the_time_that_is_given(self) -> None:
+        desk = Desk()
+
+        jobs = await self.begin(desk, transaction())
+
+        assert jobs == [Job(THEN, JobKind.SETTLE, SERVICE, "10000000001")]
+        assert await desk.transaction() == transaction()
+        assert await desk.jobs() == [], "the caller adds the job"
+
+    @pytest.mark.decision("D21")
+    @pytest.mark.parametrize("live", [True, False])
+    async def test_what_it_spends_is_taken_at_once_where_balances_are_live(
+        self, live: bool
+    ) -> None:
+        desk = Desk(live=live)
+
+        await self.begin(desk, transaction(operation=Operation.PAYOUT))
+
+        balance = await desk.store.run(lambda unit: unit.balance(SERVICE, Account.PAYOUT))
+        assert (balance and balance.amount) == (Decimal("9989.50") if live else None)
+
+    async def test_one_that_a_person_decides_has_no_job(self) -> None:
+        assert await self.begin(Desk(), transaction(by_hand=True)) == []
+
+    async def test_the_delay_of_an_override_comes_on_top(self) -> None:
+        (due,) = await self.begin(Desk(), transaction(override=Override("O1", delay_ms=500)))
+
+        assert due.due_at == after(seconds=1.5)
+
+    @pytest.mark.parametrize("status", [None, Status.FAILED, Status.CANCELLED])
+    async def test_one_with_its_callback_before_the_answer_ends_at_once(
+        self, status: Status | None
+    ) -> None:
+        desk = Desk()
+        early = Override("O1", status, callback=CallbackBehaviour(before_response=True))
+
+        jobs = await self.begin(desk, transaction(override=early))
+
+        ended = await desk.transaction()
+        assert jobs == []
+        assert (ended.status, ended.decided_at) == (status or Status.SUCCESSFUL, NOW)
+        assert [each.kind for each in await desk.jobs()] == [JobKind.DELIVER]
 
 
 @pytest.mark.decision("D31")

@@ -94,7 +94,7 @@ async def test_in_a_thread_the_calls_may_block(gateway: SandboxGateway, receiver
 async def test_what_nobody_expected_is_said_in_coroutines_too(gateway: SandboxGateway) -> None:
     with pytest.raises(AssertionError, match="waited 0 s: expected a callback with status='000'"):
         await gateway.aio.wait_callback(status="000", timeout_s=0)
-    with pytest.raises(ValueError, match="time can go on by"):
+    with pytest.raises(ValueError, match="the clock moves by"):
         await gateway.aio.advance(seconds=-1)
 
 
@@ -120,7 +120,7 @@ async def test_real_time_goes_on_though_the_test_stops_it(
 
     monkeypatch.setattr(time, "monotonic", stopped_by_the_test)
 
-    with pytest.raises(AssertionError, match="there is none at all"):
+    with pytest.raises(AssertionError, match="there is none"):
         await asyncio.wait_for(gateway.aio.wait_callback(timeout_s=0.01), 10)
 
 

@@ -106,7 +106,7 @@ class TestOne:
 
     def test_where_there_is_nothing(self) -> None:
         assert refusal(came(outlook="something falls due"), transaction_id="T1") == [
-            "expected one callback with transaction_id='T1', but there is none at all",
+            "expected one callback with transaction_id='T1', but there is none",
             "something falls due",
         ]
 

@@ -294,7 +294,9 @@ def test_the_report_tells_what_happened(gateway: SandboxGateway) -> None:
         "  233244000001  SENT    Shop       Your code is 1234",
         gateway.callbacks.outlook,
     ]
-    assert "falls due in 300 s: gateway.advance(seconds=300) or" in gateway.callbacks.outlook
+    assert (
+        "the next job is due in 300 s: gateway.advance(seconds=300) or" in gateway.callbacks.outlook
+    )
 
 
 def test_what_keeps_an_application_from_being_heard_is_told_too(gateway: SandboxGateway) -> None:

@@ -33,7 +33,7 @@ class TestTime:
     def test_goes_neither_back_nor_off_the_calendar(
         self, gateway: SandboxGateway, by: dict[str, float]
     ) -> None:
-        with pytest.raises(ValueError, match="time can go on by 0 seconds to 366 days"):
+        with pytest.raises(ValueError, match="the clock moves by 0 seconds to 366 days"):
             gateway.advance(**by)
 
 
@@ -99,7 +99,7 @@ class TestWaitingForACallback:
         assert [entry.name for entry in shown] == ["test_says_it_where_the_test_called"]
 
     def test_says_that_nobody_asked(self, gateway: SandboxGateway) -> None:
-        with pytest.raises(AssertionError, match="none at all\nthere were no requests"):
+        with pytest.raises(AssertionError, match="there is none\nthere were no requests"):
             gateway.wait_callback(timeout_s=0)
 
     def test_says_that_the_application_asked_for_another_service(
@@ -144,7 +144,7 @@ class TestWaitingForACallback:
             gateway.wait_callback(state="delivered", timeout_s=0)
 
         verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
-        assert f"attempt 3 at that of T1: {verdict}" in str(caught.value).splitlines()
+        assert f"callback of T1, attempt 3: {verdict}" in str(caught.value).splitlines()
 
     def test_says_that_a_card_page_waits_for_a_person(self, gateway: SandboxGateway) -> None:
         card = {"nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111"}
@@ -165,7 +165,7 @@ class TestWaitingForACallback:
 
         receiver = hanging.removesuffix("/callbacks")
         assert (
-            f"{receiver} has not answered yet: the clock stands still until it has, "
+            f"{receiver} has not answered yet: the clock stands still until it answers "
             "or callback_timeout_s of real time are over"
         ) in str(caught.value).splitlines()
         assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)

@@ -34,14 +34,9 @@ async def test_airtime_is_accepted_and_reported_by_callback(sandbox: Sandbox) ->
 @pytest.mark.parametrize(
     ("nw", "customer_number", "code"),
     [
-        ("MTN", "0244000000", "202"),
         ("VOD", "0200000008", "202"),
-        ("AIR", "0270000001", "202"),
-        ("MTN", "0244000009", "015"),
         ("VOD", "0200000009", "015"),
-        ("MTN", "0240000000", "019"),
         ("MTN", "0540010000", "019"),
-        ("MTN", "233244000001", "019"),
     ],
 )
 async def test_the_number_decides(

@@ -24,20 +24,15 @@ ACCOUNT_BEGINS = {
     "WRE": "206",
 }
 
-every_product = pytest.mark.parametrize("nw", ACCOUNT_BEGINS)
-
 
 def account(nw: str, last_three: str) -> str:
     return f"{ACCOUNT_BEGINS[nw]}000000{last_three}"
 
 
-@every_product
 @pytest.mark.spec("service.5", "service.8", "endpoint.5", "sandbox.7")
 @pytest.mark.decision("D8", "D16", "D28")
-async def test_a_success_account_is_paid_and_reported_by_callback(
-    sandbox: Sandbox, nw: str
-) -> None:
-    answer = await sandbox.bill(nw=nw, account_number=account(nw, "001"))
+async def test_a_success_account_is_paid_and_reported_by_callback(sandbox: Sandbox) -> None:
+    answer = await sandbox.bill(nw="GHW", account_number=account("GHW", "001"))
 
     assert (answer.status, answer.code) == (202, "202")
     assert answer.message == "Request successfully received for processing"
@@ -52,18 +47,29 @@ async def test_a_success_account_is_paid_and_reported_by_callback(
         "trans_id": pending["network_transaction_id"],
         "trans_status": "000/SUCCESS",
         "message": "SUCCESSFUL",
-        "customer_number": account(nw, "001"),
-        "nw": nw,
+        "customer_number": account("GHW", "001"),
+        "nw": "GHW",
         "payment_mode": "BLP",
         "amount": "10.5",
     }
 
 
-@every_product
+@pytest.mark.spec("endpoint.5", "sandbox.7")
+@pytest.mark.decision("D19")
+async def test_every_product_has_accounts_of_its_own(sandbox: Sandbox) -> None:
+    for nw in ACCOUNT_BEGINS:
+        other = "ECG" if nw != "ECG" else "GHW"
+
+        for owner, ending, code in ((nw, "001", "202"), (nw, "009", "015"), (other, "001", "019")):
+            answer = await sandbox.bill(nw=nw, account_number=account(owner, ending))
+
+            assert (answer.status, answer.code) == (202 if code == "202" else 200, code), nw
+
+
 @pytest.mark.spec("sandbox.2", "sandbox.7", "states.transactions")
 @pytest.mark.decision("D16")
-async def test_a_failure_account_is_declined_without_a_callback(sandbox: Sandbox, nw: str) -> None:
-    answer = await sandbox.bill(nw=nw, account_number=account(nw, "009"))
+async def test_a_failure_account_is_declined_without_a_callback(sandbox: Sandbox) -> None:
+    answer = await sandbox.bill(nw="GHW", account_number=account("GHW", "009"))
     await sandbox.advance(seconds=1)
 
     assert (answer.status, answer.code) == (200, "015")
@@ -71,30 +77,9 @@ async def test_a_failure_account_is_declined_without_a_callback(sandbox: Sandbox
     assert await sandbox.inbox() == []
 
 
-@every_product
 @pytest.mark.spec("sandbox.7")
 @pytest.mark.decision("D19")
-async def test_the_account_of_another_biller_is_not_allowed(sandbox: Sandbox, nw: str) -> None:
-    other = "ECG" if nw != "ECG" else "GHW"
-
-    answer = await sandbox.bill(nw=nw, account_number=account(other, "001"))
-
-    assert (answer.status, answer.code) == (200, "019")
-
-
-@pytest.mark.spec("sandbox.7")
-@pytest.mark.decision("D19")
-@pytest.mark.parametrize(
-    ("last_three", "code"),
-    [
-        ("000", "202"),
-        ("002", "202"),
-        ("123", "202"),
-        ("998", "202"),
-        ("019", "015"),
-        ("999", "015"),
-    ],
-)
+@pytest.mark.parametrize(("last_three", "code"), [("998", "202"), ("019", "015")])
 async def test_any_three_digits_may_end_an_account_and_the_last_decides(
     sandbox: Sandbox, last_three: str, code: str
 ) -> None:
@@ -109,13 +94,7 @@ async def test_any_three_digits_may_end_an_account_and_the_last_decides(
     "account_number",
     [
         pytest.param("0244000001", id="phone number"),
-        pytest.param("233244000001", id="phone number of twelve digits"),
-        pytest.param("20000000001", id="eleven digits"),
-        pytest.param("2000000000001", id="thirteen digits"),
-        pytest.param("200000100001", id="no six zeros"),
         pytest.param("207000000001", id="digits of no biller"),
-        pytest.param("20000000000A", id="a letter"),
-        pytest.param("200000000 01", id="a space"),
         pytest.param("20000000000\u0661", id="digits that are not ASCII"),
     ],
 )

@@ -60,9 +60,8 @@ async def test_the_network_need_not_match_the_prefix(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.spec("sandbox.2", "sandbox.3")
-@pytest.mark.parametrize("digit", range(9))
-async def test_last_digit_0_to_8_succeeds(sandbox: Sandbox, digit: int) -> None:
-    answer = await sandbox.collect(customer_number=f"024400000{digit}")
+async def test_another_last_digit_than_9_succeeds(sandbox: Sandbox) -> None:
+    answer = await sandbox.collect(customer_number="0244000008")
     await sandbox.advance(seconds=1)
 
     assert answer.code == "202"
@@ -87,15 +86,8 @@ async def test_last_digit_9_is_declined_at_once_without_a_callback(sandbox: Sand
     "customer_number",
     [
         pytest.param("0240000000", id="unlisted prefix"),
-        pytest.param("0540010000", id="another unlisted prefix"),
         pytest.param("0540010009", id="unlisted prefix that ends in 9"),
         pytest.param("233244000001", id="international form"),
-        pytest.param("+233244000001", id="international form with a plus"),
-        pytest.param("244000001", id="without the zero"),
-        pytest.param("024400001", id="nine digits"),
-        pytest.param("02440000001", id="eleven digits"),
-        pytest.param("0244 000001", id="with a space"),
-        pytest.param("0244000001\n", id="with a line break"),
         pytest.param("024400000\u0661", id="digits that are not ASCII"),
         pytest.param("Ama", id="no number"),
     ],
@@ -113,7 +105,7 @@ async def test_other_numbers_are_not_allowed(sandbox: Sandbox, customer_number: 
 @pytest.mark.decision("D7", "D12")
 @pytest.mark.parametrize(
     ("amount", "code"),
-    [(0.01, "202"), (10000, "202"), (10000.0, "202"), (10000.01, "016"), (10001, "016")],
+    [(10000, "202"), (10000.01, "016")],
 )
 async def test_amounts_above_10000_are_over_the_cap(
     sandbox: Sandbox, amount: float, code: str

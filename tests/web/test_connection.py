@@ -1,7 +1,6 @@
 """A fast connection answers as aiohttp's protocol does, however requests come over it."""
 
 import asyncio
-import json
 import re
 import socket
 import struct
@@ -14,65 +13,18 @@ import pytest
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
-from sandbox_sim.web.transport.fast_connection import Connection
 from tests.adapters.stores.conftest import eventually
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.operations import OPERATIONS
-from tests.web.wire import request_bytes
+from tests.web.raw_requests import (
+    CLOSE,
+    LAST,
+    PLAIN,
+    REQUESTS,
+    connections,
+    port_of,
+)
 
 pytestmark = pytest.mark.decision("D5")
-
-PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
-PLAIN = request_bytes(body=PAYMENT)
-CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(PAYMENT), PAYMENT)
-REQUESTS = {
-    "plain": PLAIN,
-    "plain_sms": request_bytes("/sms/balance", b'{"service_id": 55}'),
-    "bad_body": request_bytes(body=b"{"),
-    "no_body": request_bytes(length=False),
-    "stranger": request_bytes(body=PAYMENT, credentials=False),
-    "no_agent": request_bytes(body=PAYMENT, agent=False),
-    "chunked": request_bytes("/make_payment", CHUNKED, b"Transfer-Encoding: chunked", length=False),
-    "expecting": request_bytes("/make_payment", PAYMENT, b"Expect: 100-continue"),
-    "keep_alive": request_bytes("/make_payment", PAYMENT, b"Connection: keep-alive"),
-    "not_gzip": request_bytes("/make_payment", PAYMENT, b"Content-Encoding: gzip"),
-    "query": request_bytes("/make_payment?a=b", PAYMENT),
-    "absolute": request_bytes("http://127.0.0.1/make_payment", PAYMENT),
-    "get": request_bytes(method="GET"),
-    "unknown": request_bytes("/nobody", PAYMENT),
-    "ours": b"GET /_sandbox/livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    "large": request_bytes(body=PAYMENT.ljust(70_000)),
-    "odd_case": PLAIN.replace(b"Content-Length", b"cOnTENT-lENGTH").replace(b": ", b":   \t"),
-    "blank_before": b"\r\n\r\n" + PLAIN,
-}
-# The server closes the connection after these.
-LAST = {
-    "closing": request_bytes("/make_payment", PAYMENT, b"Connection: close"),
-    "upgrade": request_bytes(
-        "/make_payment", PAYMENT, b"Connection: upgrade, close", b"Upgrade: h2c"
-    ),
-    "old": request_bytes("/make_payment", PAYMENT, version=b"HTTP/1.0"),
-    "not_http": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-    "two_lengths": request_bytes("/make_payment", PAYMENT, b"Content-Length: 1"),
-    "both_lengths": request_bytes("/make_payment", CHUNKED, b"Transfer-Encoding: chunked"),
-    "longer_than_it_says": PLAIN + b"}",
-    "folded": request_bytes("/make_payment", PAYMENT, b"X-Folded: a", b" b"),
-    "bare_feeds": PLAIN.replace(b"\r\n", b"\n"),
-    "nul": request_bytes("/make_payment", PAYMENT, b"X-Odd: \x00"),
-    "space_in_name": request_bytes("/make_payment", PAYMENT, b"X Odd: 1"),
-    "much_head": request_bytes("/make_payment", PAYMENT, b"X-Much: " + b"x" * 70_000),
-}
-CLOSE = LAST["closing"]
-
-
-def port_of(sandbox: Sandbox) -> int:
-    return int(sandbox.runner.addresses[0][1])
-
-
-def connections(sandbox: Sandbox) -> set[Connection]:
-    """Those that aiohttp has not taken over."""
-    opened: set[Connection] = cast("Any", sandbox.runner.server)._opened
-    return opened
 
 
 def clients(sandbox: Sandbox) -> list[Any]:

@@ -26,12 +26,9 @@ async def test_a_deposit_is_accepted_and_reported_by_callback(sandbox: Sandbox) 
 @pytest.mark.parametrize(
     ("customer_number", "code"),
     [
-        ("0244000000", "202"),
         ("0200000008", "202"),
-        ("0270000001", "202"),
         ("0244000009", "015"),
         ("0240000000", "019"),
-        ("233244000001", "019"),
     ],
 )
 async def test_the_number_decides(sandbox: Sandbox, customer_number: str, code: str) -> None:

@@ -48,25 +48,25 @@ async def ask(
 
 @pytest.mark.spec("auth.1", "auth.4", "codes")
 @pytest.mark.decision("D2", "D3")
-@pytest.mark.parametrize("authorization", STRANGERS.values(), ids=STRANGERS)
-async def test_a_stranger_gets_401(sandbox: Sandbox, authorization: str | None) -> None:
-    answer = await ask(sandbox, authorization, b"User-Agent: tests")
+async def test_a_stranger_gets_401(sandbox: Sandbox) -> None:
+    for name, authorization in STRANGERS.items():
+        answer = await ask(sandbox, authorization, b"User-Agent: tests")
 
-    assert answer.status == 401
-    assert answer.code == "100"
-    assert answer.body == {
-        "response_code": "100",
-        "response_message": "You are not allowed to use this service",
-    }
+        assert answer.status == 401, name
+        assert answer.code == "100"
+        assert answer.body == {
+            "response_code": "100",
+            "response_message": "You are not allowed to use this service",
+        }
 
 
 @pytest.mark.spec("auth.4")
 @pytest.mark.decision("D3", "D9")
-@pytest.mark.parametrize("path", [*PATHS, "/", "/nobody", "/make_payment/", "/sms"])
-async def test_every_path_says_401_to_a_stranger(sandbox: Sandbox, path: str) -> None:
-    answer = await ask(sandbox, None, path=path)
+async def test_every_path_says_401_to_a_stranger(sandbox: Sandbox) -> None:
+    for path in (*PATHS, "/", "/nobody", "/make_payment/", "/sms"):
+        answer = await ask(sandbox, None, path=path)
 
-    assert (answer.status, answer.code) == (401, "100")
+        assert (answer.status, answer.code) == (401, "100"), path
 
 
 @pytest.mark.decision("D3", "D9")
@@ -95,15 +95,15 @@ async def test_authentication_comes_before_everything_else(
 
 @pytest.mark.spec("auth.2")
 @pytest.mark.decision("D4")
-@pytest.mark.parametrize("path", [*PATHS, "/nobody"])
 @pytest.mark.parametrize("header", [[], [b"User-Agent:"], [b"User-Agent:  \t "]])
 async def test_a_missing_or_blank_user_agent_gets_403(
-    sandbox: Sandbox, path: str, header: list[bytes]
+    sandbox: Sandbox, header: list[bytes]
 ) -> None:
-    answer = await ask(sandbox, basic(), *header, path=path)
+    for path in (*PATHS, "/nobody"):
+        answer = await ask(sandbox, basic(), *header, path=path)
 
-    assert (answer.status, answer.code) == (403, "403")
-    assert "User-Agent" in answer.body["response_message"]
+        assert (answer.status, answer.code) == (403, "403"), path
+        assert "User-Agent" in answer.body["response_message"]
 
 
 @pytest.mark.spec("auth.3")
@@ -158,19 +158,17 @@ async def test_a_set_may_use_its_own_services_only(start_sandbox: StartSandbox, 
 
 @pytest.mark.spec("auth.3")
 @pytest.mark.decision("D6", "D32")
-@pytest.mark.parametrize("name", OPERATIONS)
 async def test_production_credentials_get_403_from_a_sandbox_server(
-    start_sandbox: StartSandbox, name: str
+    start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(credentials=[OTHER_SET, PRODUCTION_SET])
-    operation = OPERATIONS[name]
+    authorization = basic("live_key", "live_secret")
 
-    answer = await sandbox.post(
-        operation.path, operation.body, Authorization=basic("live_key", "live_secret")
-    )
+    for name, operation in OPERATIONS.items():
+        answer = await sandbox.post(operation.path, operation.body, Authorization=authorization)
 
-    expected = 200 if operation.path.startswith("/sms/") else 403
-    assert (answer.status, answer.code) == (expected, "403")
+        expected = 200 if operation.path.startswith("/sms/") else 403
+        assert (answer.status, answer.code) == (expected, "403"), name
 
 
 @pytest.mark.decision("D9")

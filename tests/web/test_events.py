@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import socket
 from collections.abc import Iterator
 from urllib.parse import quote, urlsplit
 
@@ -15,7 +16,10 @@ from tests.web.control_api import ask, assert_error
 from tests.web.events import PATH, Heard, fields, listening
 
 UNTIL_PAID = 7
-CUSTOMERS = [f"233244{number:06}" for number in range(1000)]
+CUSTOMERS = [f"233244{number:06}" for number in range(200)]
+# What `few_may_wait` sets, and as many bulks as have more recipients than that.
+MOST_WAITING = 1000
+BURST = 6
 
 
 async def pay(sandbox: Sandbox, **fields: object) -> None:
@@ -249,59 +253,83 @@ class TestComingBack:
 
 
 async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection of one who asks for messages, and then reads none."""
+    """A connection of a client that asks for messages and reads none; its buffers are small."""
     address = urlsplit(sandbox.url)
-    streams = await asyncio.open_connection(address.hostname, address.port, limit=1024)
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(client, (address.hostname, address.port))
+    streams = await asyncio.open_connection(sock=client, limit=1024)
     streams[1].write(b"GET /_sandbox/events?types=sms HTTP/1.1\r\nHost: localhost\r\n\r\n")
     await streams[0].readuntil(b"retry: 1000\n\n")
+    for connection in connections(sandbox):
+        connection.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     return streams
 
 
 async def send_many(sandbox: Sandbox) -> None:
-    """A thousand messages, which are as many events, and as many again once they settle."""
-    await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": 1000})
+    """A message to each customer: an event each, and another one once it settles."""
+    await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": len(CUSTOMERS)})
     assert (await sandbox.bulk(*CUSTOMERS)).code == "370"
 
 
 def unsent(sandbox: Sandbox) -> bool:
     """Whether the system took no more of what the server has to send."""
+    return any(each.get_write_buffer_size() for each in connections(sandbox))
+
+
+def connections(sandbox: Sandbox) -> Iterator[asyncio.Transport]:
+    """The open connections of the server."""
     assert sandbox.runner.server is not None
-    transports = (connection.transport for connection in sandbox.runner.server.connections)
-    return any(each is not None and each.get_write_buffer_size() for each in transports)
+    for connection in sandbox.runner.server.connections:
+        if connection.transport is not None:
+            yield connection.transport
 
 
+@pytest.fixture
+def few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of what the product lets wait for a reader."""
+    defaults = gateway_feed.Feed.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "most_waiting", MOST_WAITING)
+
+
+@pytest.mark.usefixtures("few_may_wait")
 class TestWhoReads:
     async def test_hears_all_of_what_happens_before_its_turn_comes(self, sandbox: Sandbox) -> None:
         """All that an advance brings, and what is done right after it."""
-        for _ in range(6):
+        for _ in range(BURST):
             await send_many(sandbox)
 
+        count = BURST * len(CUSTOMERS)
+        assert count > MOST_WAITING
         async with listening(sandbox, "?types=sms,clock") as feed:
-            hearing = asyncio.create_task(feed.take(6002))
+            hearing = asyncio.create_task(feed.take(count + 2))
             await sandbox.advance(seconds=1)
             await sandbox.advance(seconds=1)
             heard = await hearing
 
-        assert types(heard) == ["sms"] * 6000 + ["clock"] * 2
-        assert customers(heard[:6000]) == CUSTOMERS * 6
+        assert types(heard) == ["sms"] * count + ["clock"] * 2
+        assert customers(heard[:count]) == CUSTOMERS * BURST
 
     async def test_hears_all_of_one_burst_after_another(self, sandbox: Sandbox) -> None:
         """Each is more than may wait, and comes while it still reads of the one before."""
         async with listening(sandbox, "?types=sms") as feed:
-            hearing = asyncio.create_task(feed.take(24_000))
+            hearing = asyncio.create_task(feed.take(4 * BURST * len(CUSTOMERS)))
             for _ in range(2):
-                for _ in range(6):
+                for _ in range(BURST):
                     await send_many(sandbox)
                 await sandbox.advance(seconds=1)
             heard = await hearing
 
         assert [each.data["status"] for each in heard] == [
-            *["ACKNOWLEDGED"] * 6000,
-            *["SENT" if each[-1] != "9" else "REFUNDED" for each in CUSTOMERS * 6],
+            *["ACKNOWLEDGED"] * BURST * len(CUSTOMERS),
+            *["SENT" if each[-1] != "9" else "REFUNDED" for each in CUSTOMERS * BURST],
         ] * 2
-        assert customers(heard) == CUSTOMERS * 24
+        assert customers(heard) == CUSTOMERS * BURST * 4
 
 
+@pytest.mark.usefixtures("few_may_wait")
 class TestNobodyWaits:
     @pytest.fixture
     def server(self, caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
@@ -324,7 +352,7 @@ class TestNobodyWaits:
             heard = []
             while not server.records:
                 await send_many(sandbox)
-                heard += await keen.take(1000)
+                heard += await keen.take(len(CUSTOMERS))
 
         assert ["did not keep up" in each.message for each in server.records] == [True]
         async with asyncio.timeout(10):  # which is for ever
@@ -369,7 +397,7 @@ class TestNobodyWaits:
         async with listening(sandbox, "?types=sms") as keen:
             while not unsent(sandbox):
                 await send_many(sandbox)
-                await keen.take(1000)
+                await keen.take(len(CUSTOMERS))
 
         async with asyncio.timeout(30):  # which is for ever, and less than an hour
             await sandbox.stop()

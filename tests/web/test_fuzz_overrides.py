@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from tests.web.control_api import assert_error
+from tests.web.fuzzing import documents, dumped, examples, numbers, phones, texts, url, wire
 from tests.web.operations import OPERATIONS
-from tests.web.test_fuzz import documents, dumped, examples, numbers, phones, texts, url, wire
 from tests.web.wire import CODES, Wire, request_bytes
 
 __all__ = ["url", "wire"]
@@ -50,7 +50,7 @@ def overrides(draw: st.DrawFn) -> dict[str, Any]:
     return body
 
 
-@examples(60)
+@examples(30)
 @given(body=overrides(), operation=st.sampled_from(sorted(OPERATIONS)))
 def test_any_override_is_taken_or_refused(wire: Wire, body: dict[str, Any], operation: str) -> None:
     made = wire.send(request_bytes("/_sandbox/overrides", dumped(body)))

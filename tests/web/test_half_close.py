@@ -13,7 +13,7 @@ from sandbox_sim.web.transport.half_close import can_half_close
 from tests.adapters.stores.conftest import eventually
 from tests.conftest import Sandbox
 from tests.web.control_api import ask
-from tests.web.test_connection import CHUNKED, LAST, PAYMENT, PLAIN, REQUESTS, port_of
+from tests.web.raw_requests import CHUNKED, LAST, PAYMENT, PLAIN, REQUESTS, port_of
 from tests.web.wire import request_bytes
 
 pytestmark = pytest.mark.decision("D5")

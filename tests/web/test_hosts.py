@@ -322,14 +322,14 @@ class TestWhatStaysOpen:
         assert len(await sandbox.inbox()) == 1
 
     @pytest.mark.parametrize("headers", [(FROM_EVIL, ACROSS), (FROM_NOWHERE,), (ACROSS,)])
-    @pytest.mark.parametrize("method", ["POST", "GET", "PUT", "HEAD", "OPTIONS"])
     async def test_but_none_that_a_page_elsewhere_sends(
-        self, sandbox: Sandbox, method: str, headers: tuple[bytes, ...]
+        self, sandbox: Sandbox, headers: tuple[bytes, ...]
     ) -> None:
         """An image in such a page sends a GET, which any inbox would keep."""
-        asked = (method, "/_sandbox/inbox/orders")
+        for method in ("POST", "GET", "PUT", "HEAD", "OPTIONS"):
+            asked = (method, "/_sandbox/inbox/orders")
 
-        assert (await ask(sandbox, asked, *headers, host=b"gateway")).status == 403
+            assert (await ask(sandbox, asked, *headers, host=b"gateway")).status == 403, method
         assert await sandbox.inbox() == []
 
     @pytest.mark.parametrize("operation", OPERATIONS)

@@ -14,11 +14,11 @@ from sandbox_sim.gateway.ports import StoreError
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
+from tests.web.callback_bodies import BODIES, profile_of
 from tests.web.conftest import Receiver, kept_callback, kept_callbacks
 from tests.web.control_api import ask
 from tests.web.hosted_page import status
 from tests.web.overriding import override
-from tests.web.test_callbacks import BODIES, profile_of
 
 pytestmark = [pytest.mark.decision("D31")]
 

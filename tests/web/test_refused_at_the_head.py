@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask
-from tests.web.test_connection import PAYMENT, PLAIN, connections, port_of
+from tests.web.raw_requests import PAYMENT, PLAIN, connections, port_of
 from tests.web.wire import request_bytes
 
 pytestmark = pytest.mark.decision("D3", "D9")

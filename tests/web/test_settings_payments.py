@@ -72,48 +72,38 @@ async def test_allowed_numbers_narrow_the_prefixes(
 @pytest.mark.spec("sandbox.4")
 @pytest.mark.decision("D11")
 @pytest.mark.parametrize("operation", ["collect", "deposit", "payout", "airtime"])
-@pytest.mark.parametrize(
-    ("nw", "customer_number", "code"),
-    [
-        ("MTN", "0244000001", "202"),
-        ("VOD", "0200000001", "202"),
-        ("AIR", "0270000001", "202"),
-        ("VOD", "0244000001", "019"),
-        ("MTN", "0270000001", "019"),
-        ("MTN", "0200000009", "019"),
-    ],
-)
 async def test_match_network_holds_the_prefix_against_the_network(
-    start_sandbox: StartSandbox, operation: str, nw: str, customer_number: str, code: str
+    start_sandbox: StartSandbox, operation: str
 ) -> None:
     sandbox = await start_sandbox(match_network=True)
 
-    answer = await getattr(sandbox, operation)(nw=nw, customer_number=customer_number)
+    for nw, customer_number, code in (
+        ("VOD", "0200000001", "202"),
+        ("VOD", "0244000001", "019"),
+        ("MTN", "0200000009", "019"),
+    ):
+        answer = await getattr(sandbox, operation)(nw=nw, customer_number=customer_number)
 
-    assert answer.code == code
+        assert answer.code == code, (nw, customer_number)
 
 
 @pytest.mark.decision("D11")
 @pytest.mark.parametrize("operation", ["collect", "deposit", "payout", "airtime"])
-@pytest.mark.parametrize(
-    ("customer_number", "code"),
-    [
+async def test_accept_international_takes_both_forms(
+    start_sandbox: StartSandbox, operation: str
+) -> None:
+    sandbox = await start_sandbox(accept_international=True)
+
+    for customer_number, code in (
         ("233244000001", "202"),
         ("0244000001", "202"),
         ("233244000009", "015"),
         ("233540010000", "019"),
         ("+233244000001", "019"),
-        ("2330244000001", "019"),
-    ],
-)
-async def test_accept_international_takes_both_forms(
-    start_sandbox: StartSandbox, operation: str, customer_number: str, code: str
-) -> None:
-    sandbox = await start_sandbox(accept_international=True)
+    ):
+        answer = await getattr(sandbox, operation)(customer_number=customer_number)
 
-    answer = await getattr(sandbox, operation)(customer_number=customer_number)
-
-    assert answer.code == code
+        assert answer.code == code, customer_number
 
 
 @pytest.mark.decision("D11", "D28")

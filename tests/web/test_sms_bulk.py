@@ -74,9 +74,8 @@ async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
 
 @pytest.mark.spec("endpoint.10", "codes")
 @pytest.mark.decision("D24")
-@pytest.mark.parametrize(
-    "recipients",
-    [
+async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox) -> None:
+    no_arrays_of_numbers: list[object] = [
         None,
         [],
         "0244000001",
@@ -95,15 +94,14 @@ async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
         ["12345678"],
         ["1234567890123456"],
         ["٠٢٤٤٠٠٠٠٠١"],
-    ],
-)
-async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox, recipients: Any) -> None:
-    answer = await sandbox.post(
-        "/sms/bulk",
-        {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"},
-    )
+    ]
+    for recipients in no_arrays_of_numbers:
+        answer = await sandbox.post(
+            "/sms/bulk",
+            {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"},
+        )
 
-    assert (answer.status, answer.code) == (200, "389")
+        assert (answer.status, answer.code) == (200, "389"), recipients
     assert await sandbox.sms_balance() == 500
 
 

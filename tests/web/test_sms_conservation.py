@@ -14,15 +14,15 @@ from tests.conftest import Sandbox, Seen, StartSandbox
 
 pytestmark = [pytest.mark.spec("sandbox.10"), pytest.mark.decision("D22", "D24")]
 
-SENDS = 200
-UNITS = 100
+SENDS = 60
+UNITS = 30
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def sandbox(
     request: pytest.FixtureRequest, start_sandbox: StartSandbox, tmp_path: Path
 ) -> AsyncIterator[Sandbox]:
-    """A gateway whose services have a hundred units, and a client that waits for no connection."""
+    """A gateway whose services have so many units, and a client that waits for no connection."""
     path = tmp_path / "state.sqlite3" if request.param == "sqlite" else ""
     sandbox = await start_sandbox(store=f"{request.param}:{path}", sms_initial_units=UNITS)
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
@@ -49,7 +49,7 @@ async def books(sandbox: Sandbox) -> list[int]:
     return amounts
 
 
-@pytest.mark.parametrize("cost", [1, 3, 7, UNITS, UNITS + 1])
+@pytest.mark.parametrize("cost", [1, 7, UNITS + 1])
 async def test_exactly_as_many_succeed_as_can_be_paid_for(sandbox: Sandbox, cost: int) -> None:
     answers = await at_once(sandbox, [cost] * SENDS)
 
@@ -62,7 +62,7 @@ async def test_exactly_as_many_succeed_as_can_be_paid_for(sandbox: Sandbox, cost
     assert await books(sandbox) == [UNITS] + [-cost] * affordable
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 async def test_sends_of_all_sizes(sandbox: Sandbox, seed: int) -> None:
     costs = random.Random(seed).choices([1, 1, 1, 2, 5, 20], k=SENDS)
 
@@ -100,7 +100,7 @@ async def test_refunds_among_them_come_back_once_and_can_be_spent_again(sandbox:
         await sandbox.advance(seconds=1)
         return []
 
-    _, *rounds = await asyncio.gather(refunds(), *(at_once(sandbox, [1] * 40) for _ in range(5)))
+    _, *rounds = await asyncio.gather(refunds(), *(at_once(sandbox, [1] * 10) for _ in range(5)))
     answers = [answer for each in rounds for answer in each]
     await sandbox.advance(seconds=1)
 
@@ -113,7 +113,7 @@ async def test_refunds_among_them_come_back_once_and_can_be_spent_again(sandbox:
 async def test_services_do_not_take_from_one_another(sandbox: Sandbox) -> None:
     others = [replace(sandbox, service_id=service_id) for service_id in (55, 56, 57, 59)]
 
-    answers = await asyncio.gather(*(at_once(each, [1] * 120) for each in others))
+    answers = await asyncio.gather(*(at_once(each, [1] * (UNITS + 10)) for each in others))
 
     codes = [[answer.code for answer in each].count("370") for each in answers]
     assert codes == [UNITS, UNITS, UNITS, 0]

@@ -4,6 +4,7 @@ import gzip
 import json
 import logging
 import zlib
+from itertools import product
 from typing import Any
 
 import pytest
@@ -35,12 +36,12 @@ async def test_an_unknown_path_is_404(sandbox: Sandbox, method: str) -> None:
 
 
 @pytest.mark.decision("D5", "D6")
-@pytest.mark.parametrize("path", PATHS)
-async def test_another_method_is_405_with_allow(sandbox: Sandbox, path: str) -> None:
-    for method in ("GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"):
+async def test_another_method_is_405_with_allow(sandbox: Sandbox) -> None:
+    methods = ("GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
+    for path, method in product(PATHS, methods):
         answer = await exchange(sandbox, request_bytes(path, method=method))
 
-        assert (method, answer.status, answer.code) == (method, 405, "400")
+        assert (answer.status, answer.code) == (405, "400"), (path, method)
         assert answer.headers["allow"] == "POST"
 
 
@@ -52,15 +53,15 @@ async def test_head_is_405_without_a_body(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.decision("D5", "D6")
-@pytest.mark.parametrize("path", PATHS)
-async def test_too_large_a_body_is_413(start_sandbox: StartSandbox, path: str) -> None:
+async def test_too_large_a_body_is_413(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(max_body_bytes=1000)
 
-    fits = await exchange(sandbox, request_bytes(path, b" " * 1000))
-    too_large = await exchange(sandbox, request_bytes(path, b" " * 1001))
+    for path in PATHS:
+        fits = await exchange(sandbox, request_bytes(path, b" " * 1000))
+        too_large = await exchange(sandbox, request_bytes(path, b" " * 1001))
 
-    assert (fits.status, fits.code) == (200 if path.startswith("/sms/") else 400, "400")
-    assert (too_large.status, too_large.code) == (413, "400")
+        assert (fits.status, fits.code) == (200 if path.startswith("/sms/") else 400, "400")
+        assert (too_large.status, too_large.code) == (413, "400")
 
 
 @pytest.mark.decision("D5")
@@ -159,14 +160,12 @@ async def test_the_body_is_json_whatever_its_content_type_says(
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize("expectation", [b"100-continue", b"100-Continue", b"a miracle", b""])
 @pytest.mark.parametrize(("path", "code"), [("/make_payment", "202"), ("/nobody", "404")])
-async def test_any_expectation_gets_an_answer(
-    sandbox: Sandbox, expectation: bytes, path: str, code: str
-) -> None:
-    answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
+async def test_any_expectation_gets_an_answer(sandbox: Sandbox, path: str, code: str) -> None:
+    for expectation in (b"100-continue", b"100-Continue", b"a miracle", b""):
+        answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
 
-    assert answer.code == code
+        assert answer.code == code, expectation
 
 
 @pytest.mark.decision("D3", "D5")
@@ -218,16 +217,14 @@ UNREADABLE = {
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize("request_", UNREADABLE.values(), ids=UNREADABLE)
-async def test_what_cannot_be_read_is_answered_in_shape_too(
-    sandbox: Sandbox, request_: bytes
-) -> None:
-    answer = await exchange(sandbox, request_)
+async def test_what_cannot_be_read_is_answered_in_shape_too(sandbox: Sandbox) -> None:
+    for name, request in UNREADABLE.items():
+        answer = await exchange(sandbox, request)
 
-    assert_in_shape(answer)
-    assert answer.headers["x-sandbox-request-id"]
-    assert 400 <= answer.status < 500
-    assert (await sandbox.collect()).code == "202"
+        assert_in_shape(answer)
+        assert answer.headers["x-sandbox-request-id"], name
+        assert 400 <= answer.status < 500, name
+        assert (await sandbox.collect()).code == "202", name
 
 
 @pytest.mark.decision("D5")
@@ -313,16 +310,18 @@ async def test_request_ids_tell_requests_apart(sandbox: Sandbox) -> None:
 
 @pytest.mark.decision("D1", "D6")
 @pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
-@pytest.mark.parametrize("name", OPERATIONS)
 async def test_every_path_also_works_under_the_base_path(
-    start_sandbox: StartSandbox, prefix: str, name: str
+    start_sandbox: StartSandbox, prefix: str
 ) -> None:
     sandbox = await start_sandbox(base_path="/gateway/v1")
-    operation = OPERATIONS[name]
 
-    assert (await sandbox.post(prefix + operation.path, operation.body)).code == operation.code
-    bad = await sandbox.post(prefix + operation.path, {})
-    assert (bad.status, bad.code) == (200 if operation.path.startswith("/sms/") else 400, "400")
+    for number, operation in enumerate(OPERATIONS.values()):
+        path, body = prefix + operation.path, {**operation.body}
+        if "transaction_id" in body:
+            body["transaction_id"] = f"T{number}"
+        assert (await sandbox.post(path, body)).code == operation.code
+        bad = await sandbox.post(path, {})
+        assert (bad.status, bad.code) == (200 if path.startswith(f"{prefix}/sms/") else 400, "400")
 
 
 @pytest.mark.decision("D1")

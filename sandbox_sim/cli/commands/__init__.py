@@ -1,1 +1,1 @@
-"""The commands, one module each; `cli` imports one when it is called."""
+"""The commands. `sandbox_sim.cli` imports a module when its command is called."""

@@ -20,18 +20,18 @@ from sandbox_sim.config import (
 )
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 
-# Variables that are no settings: of options of commands, and of our own tests.
+# Variables that are not settings: options of commands, and variables of our tests.
 _OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN"})
 _TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
-# Settings of sandbox_sim: every one of them, with its default.
+# Every setting of sandbox_sim, with its default.
 # Each is also SANDBOX_SIM_<NAME> in the environment and --set <name>=<value> on the command line;
-# flag > environment > file > default. Take the # off what you change.
+# flag > environment > file > default. Remove the # from the settings that you change.
 """
 _KEY, _SECRET = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
 _CREDENTIALS = f"""
-# Credential sets. As soon as there is one, {_KEY}:{_SECRET} is no longer taken.
+# Credential sets. As soon as there is one, {_KEY}:{_SECRET} is no longer accepted.
 # [[credentials]]
 # client_key = "{_KEY}"
 # secret_key = "{_SECRET}"
@@ -42,9 +42,9 @@ _CREDENTIALS = f"""
 
 
 def load_or_exit(config_file: Path | None, flags: Mapping[str, str]) -> Loaded:
-    """The settings; where they are not in order, what is wrong on stderr and exit code 1.
+    """Return the settings. If they are wrong, print why on stderr and exit with 1.
 
-    A variable that is named like a setting may be a misspelt one or a stranger's: it is told.
+    Warns of environment variables that look like settings and are none.
     """
     for sentence in _unknown_variables():
         click.echo(f"warning: {sentence}", err=True)
@@ -64,14 +64,14 @@ def _unknown_variables() -> Iterator[str]:
 
 
 def check(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
-    """Exit code 1, and what is wrong, if the settings are not in order."""
+    """Check the settings; return the exit code 0."""
     load_or_exit(config_file, flags)
     click.echo(json.dumps({"status": "ok"}) if as_json else "the settings are in order")
     return 0
 
 
 def show(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
-    """Every setting, its value and its origin."""
+    """Print every setting with its value and its origin."""
     loaded = load_or_exit(config_file, flags)
     rows = {
         name: {"value": value, "from": loaded.origins.get(name, "default")}
@@ -86,7 +86,7 @@ def show(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -
 
 
 def init(file: Path) -> int:
-    """Write the commented configuration; a file that is there already stays as it is."""
+    """Write the commented configuration; never overwrites a file. Returns the exit code."""
     if str(file) == "-":
         click.echo(commented(), nl=False)
         return 0
@@ -104,7 +104,7 @@ def init(file: Path) -> int:
 
 
 def commented() -> str:
-    """Every setting as a comment, so that the file changes nothing until one is taken in."""
+    """Return the file with every setting as a comment, so that it changes nothing as it is."""
     parts = [_HEAD]
     for name, value in defaults().items():
         if name != "credentials":
@@ -115,7 +115,7 @@ def commented() -> str:
 
 
 def _toml(value: object) -> str:
-    """A value as TOML writes it; JSON is the same but for tables."""
+    """Return a value in TOML; only tables differ from JSON."""
     if isinstance(value, dict):
         pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"

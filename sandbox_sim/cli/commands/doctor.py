@@ -21,7 +21,7 @@ from sandbox_sim.gateway.callbacks.doctor import Receiver
 
 
 class _Key(NamedTuple):
-    """What callbacks are signed with, and whose it is; both None where none is signed."""
+    """The key that signs callbacks, and the name of its owner; both None if they are not signed."""
 
     secret: str | None
     owner: str | None
@@ -36,7 +36,7 @@ def run(
     timeout: float | None,
     as_json: bool,
 ) -> int:
-    """The report on stdout, what is wrong in one line on stderr; returns the exit code."""
+    """Print the report on stdout and a line of what is wrong on stderr. Returns the exit code."""
     settings = load_or_exit(config_file, {}).settings
     key = _key(settings, secret_key)
     seconds = settings.callback_timeout_s if timeout is None else timeout
@@ -47,15 +47,15 @@ def run(
             click.echo(json.dumps(report.document(receiver, key.owner, findings), indent=2))
         else:
             click.echo(report.introduction(receiver, key.owner))
-            findings = asyncio.run(_told(receiver))
+            findings = asyncio.run(_examine_and_print(receiver))
             click.echo()
     except KeyboardInterrupt:
         return INTERRUPTED
-    return _conclude(findings, as_json=as_json)
+    return _print_conclusion(findings, as_json=as_json)
 
 
 def _key(settings: Settings, given: str | None) -> _Key:
-    """The key that was asked for, else the one that a gateway of these settings signs with."""
+    """The key from the command line, else the key that a gateway with these settings uses."""
     if given is not None:
         return _Key(given, "--secret-key")
     if not settings.sign_callbacks:
@@ -69,28 +69,28 @@ async def _all(receiver: Receiver) -> Sequence[Finding]:
         return [finding async for finding in doctor.examine(receiver)]
 
 
-async def _told(receiver: Receiver) -> Sequence[Finding]:
-    """The same, each check told as soon as it is over: a slow receiver makes it take long."""
+async def _examine_and_print(receiver: Receiver) -> Sequence[Finding]:
+    """Examine the receiver and print each check as soon as it is done, as it may be slow."""
     findings: list[Finding] = []
     of_check: list[Finding] = []
     async with open_doctor() as doctor:
         async for finding in doctor.examine(receiver):
             if of_check and of_check[0].check != finding.check:
-                _tell(of_check, receiver)
+                _print(of_check, receiver)
                 of_check = []
             of_check.append(finding)
             findings.append(finding)
-    _tell(of_check, receiver)
+    _print(of_check, receiver)
     return findings
 
 
-def _tell(of_check: Sequence[Finding], receiver: Receiver) -> None:
+def _print(of_check: Sequence[Finding], receiver: Receiver) -> None:
     for line in report.lines(of_check, receiver.profiles):
         click.echo(line)
 
 
-def _conclude(findings: Sequence[Finding], *, as_json: bool) -> int:
-    """Say what is wrong, or that nothing is, and tell the exit code."""
+def _print_conclusion(findings: Sequence[Finding], *, as_json: bool) -> int:
+    """Print what is wrong, or that nothing is. Returns the exit code."""
     wrong = report.titles(findings, Verdict.WRONG)
     if wrong:
         click.echo(f"wrong: {', '.join(wrong)}", err=True)

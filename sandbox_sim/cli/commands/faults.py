@@ -1,4 +1,4 @@
-"""`sandbox-sim faults add | list | clear`: what goes wrong on purpose."""
+"""`sandbox-sim faults add | list | clear`: requests that fail on purpose."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -10,10 +10,10 @@ from sandbox_sim.cli.user_rules import UserRule, add_clear, add_list, added, rul
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-_LOSSES: Final = {
+_LOST_ANSWERS: Final = {
     "connection_reset": "Reset the connection instead of answering.",
     "empty_response": "Close the connection without a byte.",
-    "malformed_json": "Cut off the answer's body.",
+    "malformed_json": "Cut off the body of the answer.",
     "timeout": "Do not answer, for five minutes.",
 }
 
@@ -54,9 +54,9 @@ def faults() -> None:
     """Requests that fail on purpose. They are late, refused, or without an answer."""
 
 
-def _fault_injection(command: C) -> C:
-    """A flag for each way to lose an answer."""
-    for name, says in reversed(_LOSSES.items()):
+def _lost_answer_options(command: C) -> C:
+    """Add a flag for each way to lose an answer."""
+    for name, says in reversed(_LOST_ANSWERS.items()):
         command = click.option(f"--{name.replace('_', '-')}", name, is_flag=True, help=says)(
             command
         )
@@ -64,40 +64,49 @@ def _fault_injection(command: C) -> C:
 
 
 @faults.command()
-@click.option("--status", type=int, help="Refuse it: 429, 500, 502 or 503.")
-@click.option("--retry-after", type=int, metavar="SECONDS", help="What 429 says, by default 1.")
+@click.option("--status", type=int, help="Refuse the request with 429, 500, 502 or 503.")
 @click.option(
-    "--latency", metavar="MS", callback=_latency, help="Answer so much later: 200, or 50-300."
+    "--retry-after", type=int, metavar="SECONDS", help="The Retry-After of a 429; by default 1."
+)
+@click.option(
+    "--latency",
+    metavar="MS",
+    callback=_latency,
+    help="Answer this much later, such as 200, or between 50-300.",
 )
 @click.option(
     "--latency-lognormal",
     metavar="MEDIAN,SIGMA",
     callback=_lognormal,
-    help="Answer so much later, now and then much more: 90,0.4.",
+    help="Answer later by a random time with this median, such as 90,0.4.",
 )
-@_fault_injection
-@click.option("--not-processed", is_flag=True, help="Where the answer is lost: do nothing either.")
-@click.option("--probability", type=float, help="By chance, such as 0.1.")
-@click.option("--every", type=int, metavar="N", help="Each N-th of these requests only.")
+@_lost_answer_options
+@click.option(
+    "--not-processed",
+    is_flag=True,
+    help="Where the answer is lost, do not process the request either.",
+)
+@click.option("--probability", type=float, help="Apply by chance, such as 0.1.")
+@click.option("--every", type=int, metavar="N", help="Apply to each N-th of these requests only.")
 @asks
 @rule_options
 def add(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
-    """Add a fault. Latencies add up; of the others the newest that is for a request decides."""
+    """Add a fault. Latencies add up; of the other faults the newest one that fits decides."""
     answer = session.gateway.control("POST", "faults", body={**rule, **_body(given)})
-    session.tell(answer, added("fault", _does))
+    session.show(answer, added("fault", _does))
 
 
 def _body(given: Mapping[str, Any]) -> dict[str, object]:
-    """What was given, as the control API has it."""
+    """Return the body of the control API. Raises `UsageError` unless there is exactly one fault."""
     named = [
         ("status", given["status"]),
         ("latency", given["latency"]),
         ("latency", given["latency_lognormal"]),
-        *((name, given[name] or None) for name in _LOSSES),
+        *((name, given[name] or None) for name in _LOST_ANSWERS),
     ]
     chosen = [(name, value) for name, value in named if value is not None]
     if len(chosen) != 1:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in _LOSSES)
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in _LOST_ANSWERS)
         raise click.UsageError(f"give one of --status, --latency, --latency-lognormal, {names}")
     further = {
         "retry_after_s": given["retry_after"],

@@ -11,7 +11,7 @@ _PATIENCE_S = 5.0
 
 
 def run(endpoint_url: str, *, as_json: bool) -> int:
-    """Exit code 0 if the gateway is ready."""
+    """Return the exit code: 0 if the gateway is ready, else 1."""
     gateway = Gateway(endpoint_url)
     try:
         status = gateway.send("GET", _PATH, {}, patience_s=_PATIENCE_S).status

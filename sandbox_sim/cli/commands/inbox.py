@@ -15,7 +15,7 @@ from sandbox_sim.cli.tables import table
 
 @click.group()
 def inbox() -> None:
-    """What came to a built-in receiver, …/_sandbox/inbox/NAME."""
+    """The deliveries to a built-in receiver. Its address is …/_sandbox/inbox/NAME."""
 
 
 @inbox.command()
@@ -27,7 +27,7 @@ def show(session: Session, name: str, limit: int, after: str | None, where: Pair
     """Show the deliveries in an inbox, newest first."""
     query = page_query(limit, after, *where)
     answer = session.gateway.control("GET", "inbox", name, "messages", query=query)
-    session.tell(answer, _page)
+    session.show(answer, _page)
 
 
 @inbox.command()
@@ -43,11 +43,11 @@ def wait(
     count: int,
     timeout: float,
 ) -> None:
-    """Wait until deliveries match, and show them. With json.trans_ref it looks inside a body."""
+    """Wait until deliveries match, and show them. The name json.trans_ref looks inside a body."""
     body = wait_body(matched({}, match, exactly), count, timeout)
     path = ("inbox", name, "wait")
     answer = session.gateway.control("POST", *path, body=body, patience_s=timeout + PATIENCE_S)
-    session.tell(answer, _lines)
+    session.show(answer, _lines)
 
 
 @inbox.command()
@@ -55,7 +55,7 @@ def wait(
 @asks
 def clear(session: Session, name: str) -> None:
     """Empty an inbox."""
-    session.tell(session.gateway.control("DELETE", "inbox", name), deleted)
+    session.show(session.gateway.control("DELETE", "inbox", name), deleted)
 
 
 def _page(document: dict[str, Any]) -> Iterator[str]:

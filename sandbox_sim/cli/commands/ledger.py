@@ -11,16 +11,18 @@ from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
 _FILTERS = (
-    Filter("service_id", "that service", ("--service-id",)),
-    Filter("account", "that account: sms, collection, payout or airtime", ("--account",)),
-    Filter("reason", "postings made for that reason", ("--reason",)),
-    Filter("subject", "those of that payment, send or batch", ("--subject",)),
+    Filter("service_id", "postings of this service", ("--service-id",)),
+    Filter(
+        "account", "postings of this account: sms, collection, payout or airtime", ("--account",)
+    ),
+    Filter("reason", "postings with this reason", ("--reason",)),
+    Filter("subject", "postings of this payment, send or batch", ("--subject",)),
 )
 
 
 @click.group()
 def ledger() -> None:
-    """Balances and what moved them, and SMS units for a service."""
+    """Balances and their postings; SMS units for a service."""
 
 
 @ledger.command()
@@ -31,9 +33,9 @@ def ledger() -> None:
 def show(
     session: Session, /, limit: int, after: str | None, where: Pairs, **filters: str | None
 ) -> None:
-    """Show postings, newest first. Each balance stands beside the sum of its postings."""
+    """Show postings, newest first. Each balance has the sum of its postings beside it."""
     query = page_query(limit, after, *given(filters), *where)
-    session.tell(session.gateway.control("GET", "ledger", query=query), _lines)
+    session.show(session.gateway.control("GET", "ledger", query=query), _lines)
 
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:
@@ -49,7 +51,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
-    """These fields in this order, and then the rest."""
+    """A table with these fields first, and then the others."""
     every = (*names, *(name for name in records[0] if name not in names))
     return table(every, [[record[name] for name in every] for record in records])
 
@@ -61,7 +63,7 @@ def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
 def topup(session: Session, service_id: int, units: int) -> None:
     """Add SMS units to a service."""
     body = {"service_id": service_id, "units": units}
-    session.tell(session.gateway.control("POST", "ledger", "topup", body=body), _balance)
+    session.show(session.gateway.control("POST", "ledger", "topup", body=body), _balance)
 
 
 def _balance(document: dict[str, Any]) -> Iterator[str]:

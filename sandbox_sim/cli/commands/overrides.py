@@ -1,4 +1,4 @@
-"""`sandbox-sim overrides add | list | clear`: what becomes of requests."""
+"""`sandbox-sim overrides add | list | clear`: forced outcomes of requests."""
 
 from collections.abc import Mapping
 
@@ -12,13 +12,13 @@ from sandbox_sim.cli.user_rules import UserRule, add_clear, add_list, added, rul
 
 @click.group()
 def overrides() -> None:
-    """What becomes of requests, whatever the sandbox rules say."""
+    """Forced outcomes of requests."""
 
 
-def _manner(
+def _callback_behaviour(
     context: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """`drop` is a switch; `duplicate=2` has a value."""
+    """Return the `callback` of the control API from texts such as `drop` and `duplicate=2`."""
     named: Pairs = pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
     return {name: value_of(text, number=True) for name, text in named}
 
@@ -26,16 +26,16 @@ def _manner(
 @overrides.command()
 @click.option(
     "--status",
-    help="What payments become: 000, 001, 003, or 002 to stay pending; or successful, failed, "
-    "cancelled, pending.",
+    help="The status that payments get: 000, 001, 003, or 002 to stay pending; or successful, "
+    "failed, cancelled, pending.",
 )
-@click.option("--response-code", metavar="CODE", help="What is answered, such as 402 or 500.")
-@click.option("--delay-ms", type=int, help="Settle so much later, in gateway time.")
+@click.option("--response-code", metavar="CODE", help="The code of the answer, such as 402 or 500.")
+@click.option("--delay-ms", type=int, help="Settle this much later, in gateway time.")
 @click.option(
     "--callback",
     multiple=True,
     metavar="NAME[=VALUE]",
-    callback=_manner,
+    callback=_callback_behaviour,
     help="drop, duplicate=2, delay_ms=500, reorder, bad_signature, profile=flat or "
     "before_response; may be repeated.",
 )
@@ -50,7 +50,7 @@ def add(
     callback: Mapping[str, object],
     rule: Mapping[str, object],
 ) -> None:
-    """Add an override; the newest one that is for a request decides."""
+    """Add an override. If several fit a request, the newest one decides."""
     outcome = {"status": status, "response_code": response_code}
     asked: dict[str, object] = {
         "outcome": {name: value for name, value in outcome.items() if value is not None},
@@ -61,10 +61,10 @@ def add(
     if not any(asked.values()):
         raise click.UsageError("give --status, --response-code, --delay-ms or --callback")
     answer = session.gateway.control("POST", "overrides", body={**rule, **asked})
-    session.tell(answer, added("override", _forces))
+    session.show(answer, added("override", _effect_in_words))
 
 
-def _forces(rule: UserRule) -> str:
+def _effect_in_words(rule: UserRule) -> str:
     outcome = rule["outcome"]
     words = [status_in_words(outcome["status"])] if "status" in outcome else []
     words += [f"code {outcome['response_code']}"] if "response_code" in outcome else []
@@ -76,5 +76,5 @@ def _forces(rule: UserRule) -> str:
     return ", ".join(words)
 
 
-add_list(overrides, "overrides", _forces)
+add_list(overrides, "overrides", _effect_in_words)
 add_clear(overrides, "overrides")

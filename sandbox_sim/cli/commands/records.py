@@ -1,4 +1,4 @@
-"""`sandbox-sim requests | transactions | callbacks | sms`: what the gateway has done."""
+"""`sandbox-sim requests | transactions | callbacks | sms`: the records of the gateway."""
 
 import json
 from collections.abc import Iterator
@@ -42,16 +42,16 @@ add_wait(requests, REQUESTS)
 
 
 @requests.command()
-@click.option("--service-id", type=int, help="Only those of this service.")
+@click.option("--service-id", type=int, help="Only the requests of this service.")
 @asks
 def clear(session: Session, service_id: int | None) -> None:
     """Empty the journal of requests."""
     query = service_query(service_id)
-    session.tell(session.gateway.control("DELETE", "requests", query=query), deleted)
+    session.show(session.gateway.control("DELETE", "requests", query=query), deleted)
 
 
 def deleted(document: dict[str, Any]) -> Iterator[str]:
-    """How many are gone."""
+    """The line that says how many were deleted."""
     yield f"{document['deleted']} deleted"
 
 
@@ -76,11 +76,11 @@ add_wait(transactions, TRANSACTIONS)
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
 @asks
 def show_transaction(session: Session, ids: tuple[str, ...]) -> None:
-    """Show one of the transactions whole, with its timeline.
+    """Show one of the transactions with all its fields and its timeline.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks.
     """
-    session.tell(session.gateway.control("GET", "transactions", *ids), tables.outline)
+    session.show(session.gateway.control("GET", "transactions", *ids), tables.outline)
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
@@ -102,7 +102,7 @@ def settle(session: Session, ids: tuple[str, ...], status: str) -> None:
     is 000, 001 or 003, or in words successful, failed or cancelled.
     """
     path = ("transactions", *ids, "settle")
-    session.tell(session.gateway.control("POST", *path, body={"status": status}), _settled)
+    session.show(session.gateway.control("POST", *path, body={"status": status}), _settled)
 
 
 def _settled(document: dict[str, Any]) -> Iterator[str]:
@@ -145,11 +145,11 @@ def retry(
         raise click.UsageError("--service-id goes with --all, not with an ID")
     if callback_id is not None:
         answer = session.gateway.control("POST", "callbacks", callback_id, "retry")
-        session.tell(answer, lambda document: [_retried(document)])
+        session.show(answer, lambda document: [_retried(document)])
     else:
         body = {} if service_id is None else {"service_id": service_id}
         answer = session.gateway.control("POST", "callbacks", "retry", body=body)
-        session.tell(answer, _all_retried)
+        session.show(answer, _all_retried)
 
 
 def _retried(callback: dict[str, Any]) -> str:
@@ -164,10 +164,10 @@ def _all_retried(document: dict[str, Any]) -> Iterator[str]:
 
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
-@click.option("--failed", is_flag=True, help="All that were given up, not one.")
+@click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
 @filtered(_NOT_OF_STATE)
 @where_option
-@click.option("--url", callback=address, help="Send it here, not where it went before.")
+@click.option("--url", callback=address, help="Send it to this address instead of the one before.")
 @asks
 def resend(
     session: Session,
@@ -178,14 +178,14 @@ def resend(
     where: Pairs,
     **filters: str | None,
 ) -> None:
-    """Send a callback once more, now. With --failed all that were given up.
+    """Send a callback once more, now. With --failed, all whose attempts have all failed.
 
     ID is its id, its network transaction id or its transaction_id. The filters choose among those
-    that failed.
+    whose attempts have all failed.
     """
     chosen = [*given(filters), *where]
     if failed is (callback_id is not None):
-        raise click.UsageError("give the ID of a callback, or --failed for all that were given up")
+        raise click.UsageError("give the ID of a callback, or --failed for all that failed")
     if callback_id is None:
         _resend_failed(session, chosen, url)
     elif chosen:
@@ -193,7 +193,7 @@ def resend(
     else:
         path = ("callbacks", callback_id, "resend")
         answer = session.gateway.control("POST", *path, body=_to(url))
-        session.tell(answer, lambda document: [_resent(document)])
+        session.show(answer, lambda document: [_resent(document)])
 
 
 def _to(url: str | None) -> dict[str, object]:
@@ -205,10 +205,10 @@ def _resent(callback: dict[str, Any]) -> str:
 
 
 def _resend_failed(session: Session, chosen: Pairs, url: str | None) -> None:
-    """All of them, even if one is forgotten meanwhile; exit code 1 then."""
+    """Send every failed callback again. If one no longer exists, go on, and raise at the end."""
     resent: list[dict[str, Any]] = []
     problems: list[str] = []
-    # Whatever is sent again is failed no more, so the list is read to its end before.
+    # A callback that is sent again leaves the list of failed ones, so read the whole list first.
     for name in _failed_ids(session, chosen):
         try:
             answer = session.gateway.control("POST", "callbacks", name, "resend", body=_to(url))

@@ -1,4 +1,4 @@
-"""`sandbox-sim snapshot save | load | list | delete`: state under a name, to come back to."""
+"""`sandbox-sim snapshot save | load | list | delete`: keeps the state under a name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from sandbox_sim.cli.tables import table
 
 @click.group()
 def snapshot() -> None:
-    """All that was done, kept under a name and put back."""
+    """The state, kept under a name and restored."""
 
 
 @snapshot.command()
@@ -21,35 +21,35 @@ def snapshot() -> None:
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
 def save(session: Session, name: str, service_id: int | None) -> None:
-    """Keep the state as it is; a name that exists is given anew."""
+    """Save the state; replaces a snapshot of the same name."""
     body = {"name": name} if service_id is None else {"name": name, "service_id": service_id}
-    session.tell(session.gateway.control("POST", "snapshots", body=body), _one)
+    session.show(session.gateway.control("POST", "snapshots", body=body), _one)
 
 
 @snapshot.command()
 @click.argument("name")
 @asks
 def load(session: Session, name: str) -> None:
-    """Put the state back that was kept. What had five minutes left has five minutes left again."""
-    session.tell(session.gateway.control("POST", "snapshots", name, "restore"), _one)
+    """Restore a snapshot. What had five minutes left has five minutes left again."""
+    session.show(session.gateway.control("POST", "snapshots", name, "restore"), _one)
 
 
 @snapshot.command("list")
-@click.option("--service-id", type=int, help="Only those of this service.")
+@click.option("--service-id", type=int, help="Only the snapshots of this service.")
 @page_options
 @asks
 def list_(session: Session, /, service_id: int | None, limit: int, after: str | None) -> None:
     """List the snapshots, newest first."""
     query = page_query(limit, after, *service_query(service_id))
-    session.tell(session.gateway.control("GET", "snapshots", query=query), _lines)
+    session.show(session.gateway.control("GET", "snapshots", query=query), _lines)
 
 
 @snapshot.command()
 @click.argument("name")
 @asks
 def delete(session: Session, name: str) -> None:
-    """Keep one no longer."""
-    session.tell(session.gateway.control("DELETE", "snapshots", name), deleted)
+    """Delete a snapshot."""
+    session.show(session.gateway.control("DELETE", "snapshots", name), deleted)
 
 
 def _one(document: dict[str, Any]) -> Iterator[str]:
@@ -65,14 +65,16 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _table(snapshots: list[dict[str, Any]]) -> Iterator[str]:
-    rows = [[each["taken_at"], each["name"], _whose(each), _held(each)] for each in snapshots]
+    rows = [
+        [each["taken_at"], each["name"], _service_of(each), _counts(each)] for each in snapshots
+    ]
     return table(("time", "name", "service", "records"), rows)
 
 
-def _whose(snapshot: dict[str, Any]) -> object:
+def _service_of(snapshot: dict[str, Any]) -> object:
     return "all" if snapshot["service_id"] is None else snapshot["service_id"]
 
 
-def _held(snapshot: dict[str, Any]) -> str:
+def _counts(snapshot: dict[str, Any]) -> str:
     counts = [f"{count} {kind}" for kind, count in snapshot["records"].items() if count]
     return ", ".join(counts) or "nothing"

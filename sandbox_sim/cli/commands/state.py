@@ -1,4 +1,4 @@
-"""`sandbox-sim clock …`, `reset` and `seed`: time moved on and stopped, state begun anew."""
+"""`sandbox-sim clock`, `reset` and `seed`: moves and stops time, empties and fills the state."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import click
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
-# A receiver that hangs takes its 30 s of real time, at each of its attempts on the way.
+# Seconds. Each attempt on the way at a receiver that hangs takes 30 s of real time.
 PATIENCE_S: Final = 600.0
 
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
@@ -17,14 +17,14 @@ _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class Duration(click.ParamType[float]):
-    """Seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
+    """A duration in seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
 
     name = "duration"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The seconds, or wrong usage."""
+        """Return the seconds; wrong usage otherwise."""
         parts = _PART.findall(str(value))
         if not parts or "".join(number + unit for number, unit in parts) != value:
             self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
@@ -33,38 +33,38 @@ class Duration(click.ParamType[float]):
 
 @click.group()
 def clock() -> None:
-    """Gateway time, one for all services."""
+    """Gateway time, which is one for all services."""
 
 
 @clock.command()
 @asks
 def show(session: Session, /) -> None:
-    """Show gateway time. Says how far it was moved, or that it stands still."""
-    session.tell(session.gateway.control("GET", "clock"), _time)
+    """Show gateway time, how far it was moved, and whether it is frozen."""
+    session.show(session.gateway.control("GET", "clock"), _time)
 
 
 @clock.command()
 @click.argument("duration", type=Duration())
 @asks
 def advance(session: Session, /, duration: float) -> None:
-    """Move time on and do all that falls due on the way. Returns when that is done."""
+    """Move time on and do everything that is due on the way. Returns when that is done."""
     body = {"seconds": duration}
     answer = session.gateway.control("POST", "clock", "advance", body=body, patience_s=PATIENCE_S)
-    session.tell(answer, _way)
+    session.show(answer, _jobs_that_ran)
 
 
 @clock.command()
 @asks
 def freeze(session: Session, /) -> None:
-    """Let gateway time stand still; `advance` still moves it on."""
-    session.tell(session.gateway.control("POST", "clock", "freeze"), _time)
+    """Stop gateway time; `advance` still moves it."""
+    session.show(session.gateway.control("POST", "clock", "freeze"), _time)
 
 
 @clock.command()
 @asks
 def resume(session: Session, /) -> None:
-    """Let gateway time go on from where it stands."""
-    session.tell(session.gateway.control("POST", "clock", "resume"), _time)
+    """Let gateway time run on from where it stands."""
+    session.show(session.gateway.control("POST", "clock", "resume"), _time)
 
 
 @clock.command("reset")
@@ -75,27 +75,27 @@ def reset_clock(session: Session, /) -> None:
     Exit code 1, with a list, if a payment, callback or SMS still waits that was created later than
     the machine's time.
     """
-    session.tell(session.gateway.control("POST", "clock", "reset"), _time)
+    session.show(session.gateway.control("POST", "clock", "reset"), _time)
 
 
 @click.command()
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
 def reset(session: Session, /, service_id: int | None) -> None:
-    """Begin anew: forget all that was done."""
+    """Forget everything that was done, for one service or for all."""
     body = {} if service_id is None else {"service_id": service_id}
-    session.tell(session.gateway.control("POST", "reset", body=body), _begun_anew)
+    session.show(session.gateway.control("POST", "reset", body=body), _what_was_reset)
 
 
 @click.command()
-@click.option("--seed", type=int, help="What the people are made of; by default 42.")
-@click.option("--count", type=int, help="How many payments and SMS; by default 20.")
-@click.option("--service-id", type=int, help="The service that they are of; by default 55.")
+@click.option("--seed", type=int, help="The number that the people are made from; by default 42.")
+@click.option("--count", type=int, help="How many payments, and how many SMS; by default 20.")
+@click.option("--service-id", type=int, help="The service that gets them; by default 55.")
 @asks
 def seed(session: Session, /, **chosen: int | None) -> None:
-    """Fill a service with made-up people. The same seed makes the same ones."""
+    """Fill a service with made-up people. The same seed makes the same people."""
     body = {name: value for name, value in chosen.items() if value is not None}
-    session.tell(session.gateway.control("POST", "seed", body=body), _people)
+    session.show(session.gateway.control("POST", "seed", body=body), _people)
 
 
 def _people(document: dict[str, Any]) -> Iterator[str]:
@@ -113,12 +113,12 @@ def _time(document: dict[str, Any]) -> Iterator[str]:
         yield f"{now}, {moved:g} s from the machine's" if moved else now
 
 
-def _way(document: dict[str, Any]) -> Iterator[str]:
+def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
     for job in document["ran"]:
         yield f"{job['due_at']}  {job['kind']}  service {job['service_id']}  {job['subject']}"
     yield from _time(document)
 
 
-def _begun_anew(document: dict[str, Any]) -> Iterator[str]:
+def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
     service_id = document["service_id"]
     yield "all services begin anew" if service_id is None else f"service {service_id} begins anew"

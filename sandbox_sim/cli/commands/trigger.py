@@ -1,4 +1,4 @@
-"""`sandbox-sim trigger`: one request through the gateway's interface, and what becomes of it."""
+"""`sandbox-sim trigger`: sends a request through the gateway's interface and shows its outcome."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from sandbox_sim.cli.sample_requests import SAMPLES, Sample, body_of
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 
-# 202 in general, 000 for a card, 370 for SMS; whatever else says no.
+# 202 in general, 000 for a card, 370 for SMS. Every other code is a rejection.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
-# The headers of an answer that are worth a word.
-_TOLD: Final = ("X-Sandbox-Rule", "Retry-After")
+# The headers of an answer that are printed.
+_SHOWN_HEADERS: Final = ("X-Sandbox-Rule", "Retry-After")
 
 
 class _Exchange(NamedTuple):
-    """The request, its answer, and with whose credentials it was sent."""
+    """A request, its answer, and the credentials that it was sent with."""
 
     sample: Sample
     body: Mapping[str, Any]
@@ -40,8 +40,8 @@ class _Exchange(NamedTuple):
         return self.answer.status < 300 and self.says["response_code"] in _ACCEPTED
 
 
-class _Aftermath(NamedTuple):
-    """What became of it, as far as it was waited for; `problem` is what kept it from being seen."""
+class _Outcome(NamedTuple):
+    """The outcome of a request, as far as it is known; `problem` says why some of it is not."""
 
     callback: Mapping[str, Any] | None = None
     messages: Any = None
@@ -57,17 +57,17 @@ class _Aftermath(NamedTuple):
     multiple=True,
     metavar="FIELD=VALUE",
     callback=pairs,
-    help="Put a field into the request; may be repeated. A text stays text, a number is JSON.",
+    help="Put a field into the request; may be repeated.",
 )
 @click.option(
     "--fail",
     is_flag=True,
-    help="With the value that fails: a last digit 9, or a card that is no test card.",
+    help="Send the value that fails: a last digit 9, or a card that is no test card.",
 )
 @click.option(
     "--callback-url",
     callback=address,
-    help="By default the built-in inbox, …/_sandbox/inbox/trigger.",
+    help="Your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
 )
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @click.option(
@@ -84,7 +84,7 @@ class _Aftermath(NamedTuple):
     envvar="SANDBOX_SIM_SECRET_KEY",
     show_envvar=True,
 )
-@click.option("--wait/--no-wait", default=True, help="See what becomes of it; the default.")
+@click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 600),
@@ -108,17 +108,18 @@ def trigger(
     wait: bool,
     timeout: float,
 ) -> None:
-    """Send a well-formed request and show what becomes of it.
+    """Send a valid request and show its outcome.
 
-    Exit code 0 if the gateway accepted it, whatever became of it then, and 1 if it did not.
+    Prints the answer, the callback and the final status.
 
-    In --set a value is JSON where it is null, true, false, or in quotes, brackets or braces, and a
-    number unless the field is a text in the request, as transaction_id is. Of those that --fail
-    sends, SMS are accepted and refunded, a card gets code 019 and all others 015.
+    The exit code is 0 if the gateway accepted the request, and 1 if it did not.
+
+    In --set, a value is JSON if it is null, true, false, or in quotes, brackets or braces. Digits
+    are a number, unless the field is text in the request, as transaction_id is. With --fail, SMS
+    are accepted and refunded, a card gets code 019 and all other operations get 015.
     """
     sample = SAMPLES[operation]
-    inbox = f"{session.gateway.address}/_sandbox/inbox/trigger"
-    body = body_of(sample, service_id, callback_url or inbox, fail=fail)
+    body = body_of(sample, service_id, session.gateway.address, callback_url, fail=fail)
     for name, text in fields:
         body[name] = value_of(text, number=not isinstance(body.get(name), str))
     if not session.as_json:
@@ -128,37 +129,37 @@ def trigger(
     exchange = _Exchange(sample, body, answer, credentials)
     if not session.as_json:
         _show_answer(exchange)
-    aftermath = _aftermath(session, exchange, timeout) if wait else _Aftermath()
-    _conclude(session, exchange, aftermath)
+    outcome = _wait_for_outcome(session, exchange, timeout) if wait else _Outcome()
+    _show_outcome(session, exchange, outcome)
 
 
-def _aftermath(session: Session, exchange: _Exchange, timeout_s: float) -> _Aftermath:
-    """What there is to see; that it cannot be seen is no failure of the request."""
+def _wait_for_outcome(session: Session, exchange: _Exchange, timeout_s: float) -> _Outcome:
+    """Wait for the outcome. If it cannot be read, say so; the request itself did not fail."""
     sample, body = exchange.sample, exchange.body
     callback = None
     try:
         if not sample.is_payment:
             if not exchange.accepted:
-                return _Aftermath()
+                return _Outcome()
             sent = exchange.says["response_data"]
             messages = messages_of(session.gateway, body["service_id"], sent, timeout_s)
             late = any(each["status"] == "ACKNOWLEDGED" for each in messages)
-            problem = _stays_out(session, "message sent", timeout_s) if late else None
-            return _Aftermath(messages=messages, problem=problem)
+            problem = _too_late(session, "message sent", timeout_s) if late else None
+            return _Outcome(messages=messages, problem=problem)
         if not exchange.accepted:
-            return _Aftermath(status=_status(session, exchange))
+            return _Outcome(status=_status(session, exchange))
         callback = callback_of(
             session.gateway, body["service_id"], body["transaction_id"], timeout_s
         )
-        problem = None if callback else _stays_out(session, "callback", timeout_s)
-        return _Aftermath(callback, status=_status(session, exchange), problem=problem)
+        problem = None if callback else _too_late(session, "callback", timeout_s)
+        return _Outcome(callback, status=_status(session, exchange), problem=problem)
     except Failure as failure:
-        problem = f"what became of it cannot be seen: {failure.message}"
-        return _Aftermath(callback, problem=problem)
+        problem = f"the outcome cannot be read: {failure.message}"
+        return _Outcome(callback, problem=problem)
 
 
-def _stays_out(session: Session, what: str, timeout_s: float) -> str:
-    """That something did not come in time, and what to do where gateway time stands still."""
+def _too_late(session: Session, what: str, timeout_s: float) -> str:
+    """The sentence that something did not come in time, and what to do if the clock is frozen."""
     text = f"no {what} within {timeout_s:g} s"
     if not json.loads(session.gateway.control("GET", "clock").text)["frozen"]:
         return text
@@ -166,22 +167,22 @@ def _stays_out(session: Session, what: str, timeout_s: float) -> str:
 
 
 def _status(session: Session, exchange: _Exchange) -> Mapping[str, Any] | None:
-    """The status record, as a client of the gateway sees it; None where there is none."""
+    """Return the answer to a status query; None if the transaction is not found."""
     asked = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
     answer = session.gateway.call("/get_transaction_status", asked, exchange.credentials)
     record: Mapping[str, Any] | None = json.loads(answer.text).get("response_data")
     return record
 
 
-def _conclude(session: Session, exchange: _Exchange, aftermath: _Aftermath) -> None:
-    """Tell the rest; `Failure` if the gateway did not accept the request."""
+def _show_outcome(session: Session, exchange: _Exchange, outcome: _Outcome) -> None:
+    """Print the outcome. Raises `Failure` if the gateway did not accept the request."""
     if session.as_json:
-        click.echo(json.dumps(_document(session, exchange, aftermath)))
+        click.echo(json.dumps(_document(session, exchange, outcome)))
     else:
-        for line in _lines(aftermath):
+        for line in _lines(outcome):
             click.echo(line)
-    if aftermath.problem:
-        click.echo(aftermath.problem, err=True)
+    if outcome.problem:
+        click.echo(outcome.problem, err=True)
     if not exchange.accepted:
         says = exchange.says
         raise Failure(f"rejected: {says['response_code']} {says['response_message']}")
@@ -195,32 +196,32 @@ def _show_request(session: Session, sample: Sample, body: Mapping[str, Any]) -> 
 
 def _show_answer(exchange: _Exchange) -> None:
     answer = exchange.answer
-    told = (
+    headers = (
         f"{name}: {answer.headers[name.lower()]}"
-        for name in _TOLD
+        for name in _SHOWN_HEADERS
         if name.lower() in answer.headers
     )
-    head = ", ".join((f"HTTP {answer.status}", *told))
+    head = ", ".join((f"HTTP {answer.status}", *headers))
     click.echo(click.style(head, fg="green" if exchange.accepted else "red", bold=True))
     for line in tables.outline(exchange.says, "  "):
         click.echo(line)
 
 
-def _lines(aftermath: _Aftermath) -> Iterator[str]:
-    callback, status = aftermath.callback, aftermath.status
+def _lines(outcome: _Outcome) -> Iterator[str]:
+    callback, status = outcome.callback, outcome.status
     if callback is not None:
-        outcome = tables.shown(last_verdict(callback) or callback["state"])
-        yield click.style(f"callback to {tables.printable(callback['url'])}: {outcome}", bold=True)
+        verdict = tables.shown(last_verdict(callback) or callback["state"])
+        yield click.style(f"callback to {tables.printable(callback['url'])}: {verdict}", bold=True)
         yield from tables.outline(callback["body"], "  ")
-    if aftermath.messages:
-        yield from MESSAGES.lines(aftermath.messages)
+    if outcome.messages:
+        yield from MESSAGES.lines(outcome.messages)
     if status is not None:
         words = f"final status {status['status']}: {status['status_desc']}"
         yield click.style(words, bold=True)
 
 
-def _document(session: Session, exchange: _Exchange, aftermath: _Aftermath) -> dict[str, Any]:
-    """All of it; what was not waited for, or did not come, is null."""
+def _document(session: Session, exchange: _Exchange, outcome: _Outcome) -> dict[str, Any]:
+    """Return the whole exchange as JSON; what did not come, or was not waited for, is null."""
     answer = exchange.answer
     return {
         "accepted": exchange.accepted,
@@ -234,7 +235,7 @@ def _document(session: Session, exchange: _Exchange, aftermath: _Aftermath) -> d
             "request_id": answer.headers.get("x-sandbox-request-id"),
             "body": exchange.says,
         },
-        "callback": aftermath.callback,
-        "messages": aftermath.messages,
-        "status": aftermath.status,
+        "callback": outcome.callback,
+        "messages": outcome.messages,
+        "status": outcome.status,
     }

@@ -1,4 +1,4 @@
-"""`sandbox-sim serve`: the process around the gateway."""
+"""`sandbox-sim serve`: reads the settings, prints the ready lines and runs the gateway."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ log = logging.getLogger("sandbox_sim.serve")
 
 
 def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
-    """Serve until a signal; returns the exit code."""
+    """Serve until a signal comes. Returns the exit code."""
     settings = load_or_exit(config_file, flags).settings
     logs.configure(settings.log_level, settings.log_format)
     _warn(settings)
@@ -45,16 +45,16 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
-    """Tell on stdout where we are; whether anybody reads it does not matter to those we serve."""
+    """Print the ready lines on stdout; a closed stdout does not stop the gateway."""
     try:
-        _tell(settings, port, as_json=as_json)
+        _show_ready(settings, port, as_json=as_json)
     except OSError as error:
         log.warning("stdout cannot be written to: %s", error.strerror)
-        sys.stdout = None  # or Python would try to write the rest at the end
+        sys.stdout = None  # else Python writes the rest when it exits, and fails
 
 
-def _tell(settings: Settings, port: int, *, as_json: bool) -> None:
-    """The ready line, and for a person what to do next."""
+def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
+    """Print the ready line, or with --json one object, and what to do next."""
     host = client_host(settings.host, port)
     url = f"http://{host}"
     if as_json:
@@ -75,7 +75,7 @@ def _tell(settings: Settings, port: int, *, as_json: bool) -> None:
 
 
 def _warn(settings: Settings) -> None:
-    """Credentials belong on HTTPS only (auth.5, D2)."""
+    """Warn if credentials would be sent over plain HTTP (auth.5, D2)."""
     if not settings.loopback and not settings.tls_terminated:
         click.echo(
             f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "

@@ -1,4 +1,4 @@
-"""A process that serves the gateway: alone, or as one of the workers of `serve --workers N`."""
+"""A process that serves the gateway: the only one, or a worker of `serve --workers N`."""
 
 import asyncio
 import contextlib
@@ -27,12 +27,13 @@ from sandbox_sim.web.transport.server import GatewayRunner
 
 log = logging.getLogger("sandbox_sim.serve")
 
-# Collections so rare that hundreds of thousands of live records do not stall an answer.
+# With these thresholds the collector runs rarely: with hundreds of thousands of live records one
+# run delays answers.
 _GC_THRESHOLDS = (50_000, 20, 100)
 
 
 async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
-    """Serve until a signal, and return the exit code. ready: called with the port."""
+    """Serve until a signal comes. Returns the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
     async with _gateway(settings) as runner:
         backlog = divide_descriptors(current_limit()).backlog
@@ -43,7 +44,7 @@ async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
 
 
 def work() -> None:
-    """The life of a worker. What it is to do comes by stdin, and its connections by the channel."""
+    """Run a worker. It reads its settings from stdin and gets its connections over a channel."""
     settings, channel = pickle.load(sys.stdin.buffer)  # noqa: S301 -- from our parent
     logs.configure(settings.log_level, settings.log_format)
     try:
@@ -69,7 +70,7 @@ async def _work(settings: Settings, channel: socket.socket) -> None:
 
 
 class _Connections:
-    """What the parent hands over; when the parent is gone, we stop."""
+    """Serves the connections that the parent hands over; stops when the parent is gone."""
 
     def __init__(
         self, channel: socket.socket, runner: GatewayRunner, stop: "asyncio.Future[int]"
@@ -80,7 +81,7 @@ class _Connections:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self) -> None:
-        """One connection at a turn of the loop."""
+        """Take one connection; the event loop calls this when the channel is readable."""
         try:
             found, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
         except BlockingIOError:
@@ -104,9 +105,9 @@ class _Connections:
 
 
 class _AcceptErrors:
-    """The event loop's exception handler: asyncio reports each connection that it cannot accept.
+    """The exception handler of the event loop; logs connections that cannot be accepted.
 
-    It tries again after a second by itself, so one line a second is enough.
+    asyncio reports each one and tries again after a second, so it logs one line a second.
     """
 
     def __init__(self) -> None:
@@ -121,7 +122,7 @@ class _AcceptErrors:
 
 @asynccontextmanager
 async def _gateway(settings: Settings) -> AsyncIterator[GatewayRunner]:
-    """A gateway that runs, and is yet to be given something to listen on."""
+    """Start a gateway that does not listen yet; clean it up at the end."""
     raise_limit()
     asyncio.get_running_loop().set_exception_handler(_AcceptErrors())
     runner = GatewayRunner(build(settings).app)
@@ -133,7 +134,7 @@ async def _gateway(settings: Settings) -> AsyncIterator[GatewayRunner]:
 
 
 def _tune_collector() -> None:
-    """What is loaded by now stays; only this process is tuned, never an importer's."""
+    """Exempt all objects so far from collection, and set the thresholds, for this process only."""
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     gc.enable()

@@ -1,4 +1,4 @@
-"""How a server is told to end."""
+"""Signals that stop the server."""
 
 import asyncio
 import contextlib
@@ -8,16 +8,15 @@ from typing import Final
 
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 
-# The exit code that each signal leads to.
+# The exit code for each signal.
 CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
 
 
 def stopped_by(codes: Mapping[signal.Signals, int]) -> "asyncio.Future[int]":
-    """A future that the first of these signals gives its exit code to.
+    """Return a future that gets the exit code of the first of these signals.
 
-    From then on the process ignores all of them, to its very end. An interrupt that the process
-    ignores from its start stays ignored: a shell starts background jobs of a script so, because
-    Ctrl-C is meant for the job in the foreground.
+    After that signal the process ignores all of them. If SIGINT is ignored at the start it stays
+    ignored: a shell starts the background jobs of a script in this way.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         codes = {number: code for number, code in codes.items() if number != signal.SIGINT}

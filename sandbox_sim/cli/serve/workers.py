@@ -1,8 +1,8 @@
-"""`serve --workers N`: a parent that takes connections, and N processes that answer them.
+"""`serve --workers N`: a parent that accepts connections, and N processes that answer them.
 
-The parent hands each connection to the next worker in turn, over a channel of its own. So they get
-the same number of them, on Linux and on macOS, where sharing a listening socket or its port leaves
-some with most and others with none.
+The parent hands each connection to the next worker in turn, over a channel to that worker. All get
+the same number on Linux and macOS. If they shared a listening socket or a port, some would get most
+of the connections and others none.
 """
 
 import asyncio
@@ -25,14 +25,15 @@ from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.cli.serve.signals import CODES, stopped_by
 from sandbox_sim.config import Settings
 
-# Connections that may wait until they are taken.
+# Connections that may wait until they are accepted.
 _BACKLOG: Final = 1024
-# Seconds until what cannot be done now is tried again, and that all have when we stop.
+# Seconds: before an attempt is repeated, before a full worker is asked again, and for all workers
+# together to stop.
 _PAUSE_S: Final = 1.0
-_BREATH_S: Final = 0.01
+_BUSY_PAUSE_S: Final = 0.01
 _STOPPING_S: Final = 9.5
-_HAS_SAID_WHY: Final = 1
-# A worker looks for modules where we do, wherever it is started.
+_EXPLAINED_EXIT_CODE: Final = 1
+# A worker searches modules in the same folders as its parent.
 _WORKER: Final = """\
 import gc, pickle, sys
 gc.disable()
@@ -45,13 +46,13 @@ log = logging.getLogger("sandbox_sim.workers")
 
 
 class CannotStart(Exception):
-    """A worker ended before it was ready; it has said why on stderr, or we have in the log."""
+    """A worker ended before it was ready; stderr or the log has the reason."""
 
 
 async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
-    """Serve with `settings.workers` processes until a signal, and return the exit code.
+    """Serve with `settings.workers` processes until a signal comes. Returns the exit code.
 
-    ready: called with the port when all of them are.
+    ready: called with the port when all processes are ready.
     """
     if not hasattr(socket, "send_fds"):
         click.echo(
@@ -59,36 +60,36 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
         )
         return 1
     stop = stopped_by(CODES)
-    # asyncio knows best how to bind a host name to its addresses.
+    # asyncio binds a host name to all of its addresses.
     bound = await asyncio.get_running_loop().create_server(
         asyncio.Protocol, settings.host, settings.port, start_serving=False
     )
     sockets = [socket.socket(fileno=os.dup(each.fileno())) for each in bound.sockets]
     bound.close()
-    crew = _WorkerPool(settings)
-    starting = asyncio.create_task(crew.start())
+    pool = _WorkerPool(settings)
+    starting = asyncio.create_task(pool.start())
     stop.add_done_callback(lambda _: starting.cancel())
     try:
         with contextlib.suppress(asyncio.CancelledError):
             await starting
-            crew.listen(sockets)
+            pool.listen(sockets)
             ready(sockets[0].getsockname()[1])
         return await stop
     except CannotStart:
         return 1
     finally:
-        await crew.stop(sockets)
+        await pool.stop(sockets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Worker:
-    """A process, and our end of the channel that its connections go over."""
+    """A worker process, and our end of the channel for its connections."""
 
     process: Process
     channel: socket.socket
 
     def take(self, connection: socket.socket) -> bool:
-        """Whether it could be handed over: not where too many wait already, or it is dying."""
+        """Hand over a connection. Returns False if the channel is full or the worker is dying."""
         try:
             socket.send_fds(self.channel, [b"."], [connection.fileno()])
         except OSError:
@@ -101,7 +102,7 @@ class _Worker:
 
 
 class _WorkerPool:
-    """The workers that there are; a task for each starts another when it dies."""
+    """The running workers. A task for each one starts it again when it dies."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -111,22 +112,22 @@ class _WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Start the first alone, so that what is wrong is said once, and then the others."""
+        """Start one worker, so that an error is reported once, and then the others."""
         await self._start_one()
         await asyncio.gather(*(self._start_one() for _ in range(self._settings.workers - 1)))
         for number, worker in enumerate(list(self._workers), 1):
             self._tasks.add(asyncio.create_task(self._restart_on_exit(number, worker)))
 
     def listen(self, sockets: list[socket.socket]) -> None:
-        """Take connections from now on."""
+        """Start to accept connections."""
         for each in sockets:
             each.listen(_BACKLOG)
             each.setblocking(False)
             self._tasks.add(asyncio.create_task(self._hand_out(each)))
 
     async def stop(self, sockets: list[socket.socket]) -> None:
-        """Take no more connections; tell all to stop, wait for it, and kill those that do not."""
-        for each in sockets:  # or one that has just come would be given to a task that is no more
+        """Accept nothing more, stop all workers, wait for them, and kill those that do not stop."""
+        for each in sockets:  # else a new connection would go to a task that has ended
             asyncio.get_running_loop().remove_reader(each)
         for task in self._tasks:
             task.cancel()
@@ -147,7 +148,7 @@ class _WorkerPool:
             worker.channel.close()
 
     async def _hand_out(self, listening: socket.socket) -> None:
-        """Each connection to the next one in turn."""
+        """Accept connections and hand each to the next worker in turn."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -160,7 +161,7 @@ class _WorkerPool:
                 continue
             with connection:
                 while not self._handed_over(connection):
-                    await self._clock.pause(_BREATH_S)
+                    await self._clock.pause(_BUSY_PAUSE_S)
 
     def _handed_over(self, connection: socket.socket) -> bool:
         for _ in range(len(self._workers)):
@@ -171,27 +172,27 @@ class _WorkerPool:
         return False
 
     async def _start_one(self) -> _Worker:
-        """A worker that is ready for connections."""
+        """Start a worker and wait until it is ready. Raises `CannotStart`."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-c", _WORKER),
                 stdin=PIPE,
                 pass_fds=[theirs.fileno()],
-                process_group=0,  # Ctrl-C is for us; they hear of it from us
+                process_group=0,  # only the parent gets Ctrl-C; it stops the workers
             )
-            told = self._settings, theirs.fileno()
+            task = self._settings, theirs.fileno()
         ours.setblocking(False)
         worker = _Worker(process, ours)
         self._starting.add(worker)
         if process.stdin is not None:
             with contextlib.suppress(ConnectionError):
-                process.stdin.write(pickle.dumps(sys.path) + pickle.dumps(told))
+                process.stdin.write(pickle.dumps(sys.path) + pickle.dumps(task))
                 await process.stdin.drain()
             process.stdin.close()
         if not await asyncio.get_running_loop().sock_recv(ours, 1):
             code = await process.wait()
-            if code != _HAS_SAID_WHY:
+            if code != _EXPLAINED_EXIT_CODE:
                 log.error(
                     "a worker (pid %d) ended with code %d before it was ready", process.pid, code
                 )
@@ -203,7 +204,7 @@ class _WorkerPool:
         return worker
 
     async def _restart_on_exit(self, number: int, worker: _Worker) -> None:
-        """Whenever this worker dies, start another in its place."""
+        """Start this worker again whenever it dies."""
         while True:
             process = worker.process
             await process.wait()

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain.control.user_rules import UserRule
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 
 FAULT_STATUSES: Final = (429, 500, 502, 503)
 RETRY_AFTER_S: Final = 1
@@ -82,9 +82,14 @@ class Fault(NamedTuple):
         """The reply to a request that is not processed."""
         if self.status == 429:
             why = f"fault {self.decided_by} refused the request"
-            return Reply("429", FAULT_RULE, why, headers={"Retry-After": str(self.retry_after_s)})
+            return Reply(
+                Code.TOO_MANY_REQUESTS,
+                FAULT_RULE,
+                why,
+                headers={"Retry-After": str(self.retry_after_s)},
+            )
         why = f"fault {self.decided_by} stopped its processing"
-        return Reply("500", FAULT_RULE, why, http_status=self.status)
+        return Reply(Code.SERVER_ERROR, FAULT_RULE, why, http_status=self.status)
 
     def apply_to(self, reply: Reply) -> Reply:
         """The reply, with `why` and `warnings` that name the faults."""

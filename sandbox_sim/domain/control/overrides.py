@@ -13,7 +13,7 @@ from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Prof
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE, Outcome
 from sandbox_sim.domain.payments.transactions import Status
-from sandbox_sim.domain.response_codes import ACCEPTED, Reply
+from sandbox_sim.domain.response_codes import ACCEPTED, Code, Reply
 from sandbox_sim.domain.vocabulary import Operation
 
 # The name in `X-Sandbox-Rule` and in the journal.
@@ -26,27 +26,41 @@ MAX_REORDER_WAIT: Final = timedelta(seconds=60)
 WRONG_KEY: Final = "the key of nobody"
 # The response code of success of the operations that are no payments.
 SUCCESS_CODES: Final[Mapping[Operation, str]] = {
-    Operation.STATUS: "000",
-    Operation.BALANCE: "000",
-    Operation.SMS: "370",
-    Operation.BULK_SMS: "370",
-    Operation.SMS_HISTORY: "393",
-    Operation.SMS_BALANCE: "388",
+    Operation.STATUS: Code.SUCCESS,
+    Operation.BALANCE: Code.SUCCESS,
+    Operation.SMS: Code.SMS_RECEIVED,
+    Operation.BULK_SMS: Code.SMS_RECEIVED,
+    Operation.SMS_HISTORY: Code.SMS_HISTORY,
+    Operation.SMS_BALANCE: Code.SMS_BALANCE,
 }
 
 # Codes that mean success for those operations and for no payment.
-_QUERY_ONLY_CODES: Final = frozenset(SUCCESS_CODES.values()) - {"000"}
+_QUERY_ONLY_CODES: Final = frozenset(SUCCESS_CODES.values()) - {Code.SUCCESS}
 # The operations, other than payments, that can return a code; all where it is not listed.
 _SENDS: Final = frozenset({Operation.SMS, Operation.BULK_SMS})
 _OPERATIONS_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
-    **dict.fromkeys(("015", "016", "019", "219", "402"), ()),
-    "027": (Operation.STATUS,),
-    **dict.fromkeys(("216", "237", "371", "S002"), _SENDS),
-    **dict.fromkeys(("389", "390"), (Operation.BULK_SMS,)),
+    **dict.fromkeys(
+        (
+            Code.DECLINED,
+            Code.AMOUNT_ABOVE_CAP,
+            Code.NOT_ALLOWED,
+            Code.DUPLICATE,
+            Code.INSUFFICIENT_BALANCE,
+        ),
+        (),
+    ),
+    Code.NO_SUCH_TRANSACTION: (Operation.STATUS,),
+    **dict.fromkeys(
+        (
+            Code.NO_SENDER_ID,
+            Code.INSUFFICIENT_SMS_UNITS,
+            Code.SMS_NOT_PROCESSED,
+            Code.SMS_NUMBER_NOT_ALLOWED,
+        ),
+        _SENDS,
+    ),
+    **dict.fromkeys((Code.BAD_RECIPIENTS, Code.TOO_MANY_RECIPIENTS), (Operation.BULK_SMS,)),
 }
-# SMS endpoints answer HTTP 200, except for credentials, rate limit and faults (D6).
-_SMS_OPERATIONS: Final = _SENDS | {Operation.SMS_HISTORY, Operation.SMS_BALANCE}
-_CODES_WITH_OWN_STATUS: Final = frozenset({"100", "401", "429", "500"})
 
 
 class CallbackBehaviour(NamedTuple):
@@ -135,11 +149,7 @@ class Override(NamedTuple):
         """The reply to a request that is no payment; None where it is not rejected."""
         if self.response_code is None or not self.rejects:
             return None
-        always_200 = (
-            operation in _SMS_OPERATIONS and self.response_code not in _CODES_WITH_OWN_STATUS
-        )
-        status = 200 if always_200 else None
-        return Reply(self.response_code, OVERRIDE_RULE, self.why, http_status=status)
+        return Reply(self.response_code, OVERRIDE_RULE, self.why).from_operation(operation)
 
     def outcome(self, operation: Operation) -> Outcome:
         """The outcome of a payment."""
@@ -195,7 +205,7 @@ def parse_override(document: Mapping[str, Any]) -> Override:
     )
 
 
-def contradiction_in(override: Override, operation: Operation | None) -> str | None:
+def contradiction(override: Override, operation: Operation | None) -> str | None:
     """Why this override cannot be applied, or None.
 
     operation: the operation that its match names, or None.

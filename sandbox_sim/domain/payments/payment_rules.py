@@ -16,6 +16,7 @@ from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments import billers
 from sandbox_sim.domain.payments.cards import TEST_CARDS
 from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 
 AMOUNT_CAP: Final = Decimal(10000)
@@ -71,7 +72,7 @@ def _payout_channel(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outco
         return None
     channel = "bank" if payment.payment_mode == PaymentOption.BANK else "card"
     return Outcome(
-        "019",
+        Code.NOT_ALLOWED,
         "D13",
         f"sandbox pays out to mobile money only, not to a {channel}",
         message="Bank and card payouts are not available in sandbox",
@@ -88,9 +89,9 @@ def card_outcome(number: str, nw: str | None, sandbox: Sandbox) -> Outcome | Non
     """The rejection of a card that sandbox refuses, else None; `nw` None means any brand."""
     brand = sandbox.test_cards.get(number)
     if brand is None:
-        return Outcome("019", "sandbox.6", "customer_number is none of the test cards")
+        return Outcome(Code.NOT_ALLOWED, "sandbox.6", "customer_number is none of the test cards")
     if nw not in {None, brand}:
-        return Outcome("019", "D20", f"the test card is a {brand} card and nw says {nw}")
+        return Outcome(Code.NOT_ALLOWED, "D20", f"the test card is a {brand} card and nw says {nw}")
     return None
 
 
@@ -99,7 +100,7 @@ def _bill_account(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome
         return None
     shape = billers.ACCOUNT_PREFIX[payment.nw] + "000000"
     return Outcome(
-        "019",
+        Code.NOT_ALLOWED,
         "sandbox.7",
         f"account_number is no account of {payment.nw}; those are {shape} and three more digits",
     )
@@ -110,45 +111,51 @@ def _allowed_number(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcom
         return None
     if sandbox.allowlist.allows(payment.party, either_form=True):
         why = "payments take the local form, 0 and nine digits, and this is the 233 form"
-        return Outcome("019", "D11", why)
+        return Outcome(Code.NOT_ALLOWED, "D11", why)
     prefixes = ", ".join(sandbox.allowlist.prefixes)
     why = f"customer_number is not allowlisted; sandbox takes ten digits that begin {prefixes}"
     if sandbox.allowlist.numbers:
         why += ", of those only the setting allowed_numbers"
-    return Outcome("019", "sandbox.1", why)
+    return Outcome(Code.NOT_ALLOWED, "sandbox.1", why)
 
 
 def _matching_network(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
     owner = msisdn.network_mismatch(payment.party, payment.nw)
     if owner is None:
         return None
-    return Outcome("019", "D11", f"the number belongs to {owner} and nw says {payment.nw}")
+    return Outcome(
+        Code.NOT_ALLOWED, "D11", f"the number belongs to {owner} and nw says {payment.nw}"
+    )
 
 
 def _amount_cap(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
     if payment.amount <= AMOUNT_CAP:
         return None
     rule = "D12" if payment.operation is Operation.CARD else "sandbox.3"
-    return Outcome("016", rule, f"amount is above {AMOUNT_CAP}")
+    return Outcome(Code.AMOUNT_ABOVE_CAP, rule, f"amount is above {AMOUNT_CAP}")
 
 
 def _balance(payment: Payment, _sandbox: Sandbox, facts: Facts) -> Outcome | None:
     if facts.available is None or payment.amount <= facts.available:
         return None
-    return Outcome("402", "D13", f"amount is above the balance of {facts.available}")
+    return Outcome(
+        Code.INSUFFICIENT_BALANCE, "D13", f"amount is above the balance of {facts.available}"
+    )
 
 
 def _repeated(_payment: Payment, _sandbox: Sandbox, facts: Facts) -> Outcome | None:
     if not facts.repeated:
         return None
-    return Outcome("219", "D14", "the service has a transaction with this transaction_id already")
+    return Outcome(
+        Code.DUPLICATE, "D14", "the service has a transaction with this transaction_id already"
+    )
 
 
 def _last_digit(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
     if not msisdn.is_declined(payment.party):
         return None
     rule = "sandbox.7" if payment.operation is Operation.BILL else "sandbox.3"
-    return Outcome("015", rule, "last digit 9 is a simulated decline")
+    return Outcome(Code.DECLINED, rule, "last digit 9 is a simulated decline")
 
 
 # The order of D9. A check that cannot apply to an operation is not in its list.
@@ -183,12 +190,12 @@ OPTIONAL_CHECKS: Final[Mapping[PaymentCheck, Callable[[Sandbox], bool]]] = {
 
 # The outcome of a payment that passes every check.
 ACCEPTANCE: Final[Mapping[Operation, Outcome]] = {
-    Operation.COLLECT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
-    Operation.DEPOSIT: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
-    Operation.AIRTIME: Outcome("202", "sandbox.3", "allowlisted number, last digit 0 to 8"),
-    Operation.PAYOUT: Outcome("202", "sandbox.5", "allowlisted number, last digit 0 to 8"),
-    Operation.BILL: Outcome("202", "sandbox.7", "account of the biller, last digit 0 to 8"),
-    Operation.CARD: Outcome("000", "sandbox.6", "test card", message="Successful"),
+    Operation.COLLECT: Outcome(Code.RECEIVED, "sandbox.3", "allowlisted number, last digit 0 to 8"),
+    Operation.DEPOSIT: Outcome(Code.RECEIVED, "sandbox.3", "allowlisted number, last digit 0 to 8"),
+    Operation.AIRTIME: Outcome(Code.RECEIVED, "sandbox.3", "allowlisted number, last digit 0 to 8"),
+    Operation.PAYOUT: Outcome(Code.RECEIVED, "sandbox.5", "allowlisted number, last digit 0 to 8"),
+    Operation.BILL: Outcome(Code.RECEIVED, "sandbox.7", "account of the biller, last digit 0 to 8"),
+    Operation.CARD: Outcome(Code.SUCCESS, "sandbox.6", "test card", message="Successful"),
 }
 
 

@@ -18,6 +18,7 @@ from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms.sms_encoding import Size
 from sandbox_sim.domain.timestamps import iso
 
@@ -188,19 +189,21 @@ def decide(
     approved_senders: empty approves every sender.
     """
     if not request.sender_id.strip():
-        return Outcome("216", "D24", "sender_id is missing or blank")
+        return Outcome(Code.NO_SENDER_ID, "D24", "sender_id is missing or blank")
     if approved_senders and request.sender_id not in approved_senders:
         why = f"sender_id {request.sender_id} is not one of the setting approved_senders"
-        return Outcome("216", "D24", why, message="SMS sender ID is not approved")
+        return Outcome(Code.NO_SENDER_ID, "D24", why, message="SMS sender ID is not approved")
     recipients = _recipients(request)
     if isinstance(recipients, Outcome):
         return recipients
     refused = next((n for n in recipients if not allowlist.allows(n, either_form=True)), None)
     if refused is not None:
         why = f"{refused} is not allowlisted; sandbox takes {', '.join(allowlist.prefixes)}…"
-        return Outcome("S002", "sandbox.1", why + " in local form or in 233 form")
+        return Outcome(
+            Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why + " in local form or in 233 form"
+        )
     if not request.msg_body.strip():
-        return Outcome("371", "D24", "msg_body is empty or blank")
+        return Outcome(Code.SMS_NOT_PROCESSED, "D24", "msg_body is empty or blank")
     return [msisdn.to_international(number) for number in recipients]
 
 
@@ -208,14 +211,20 @@ def _recipients(request: SmsRequest) -> list[str] | Outcome:
     """The recipients as a list of strings, or the rejection with code 389 or 390."""
     found = request.recipients
     if not isinstance(found, list) or not found:
-        return Outcome("389", "D24", "recipients must be an array with at least one number")
+        return Outcome(
+            Code.BAD_RECIPIENTS, "D24", "recipients must be an array with at least one number"
+        )
     if request.bulk:
         for index, number in enumerate(found):
             if not isinstance(number, str) or not _RECIPIENT.fullmatch(number):
                 why = f"recipients[{index}] must be a string of 9 to 15 digits"
-                return Outcome("389", "D24", why)
+                return Outcome(Code.BAD_RECIPIENTS, "D24", why)
         if len(found) > MAX_RECIPIENTS:
-            return Outcome("390", "endpoint.10", f"{len(found)} recipients, {MAX_RECIPIENTS} fit")
+            return Outcome(
+                Code.TOO_MANY_RECIPIENTS,
+                "endpoint.10",
+                f"{len(found)} recipients, {MAX_RECIPIENTS} fit",
+            )
     return found
 
 

@@ -1,13 +1,14 @@
 """Sending callbacks over a bounded number of connections, fair between receivers.
 
 At most `limit` attempts run at once, and at most `PER_RECEIVER` of them at one receiver;
-`delivery_queue` says whose callback is next. Where every connection is taken and a receiver waits
+`delivery_queue` decides whose callback is next. If all connections are in use and a receiver waits
 that is not stalled, an attempt that has had no HTTP status for `CUT_OFF_S` is cut off: it does not
-count as an attempt, its callback goes back to the front of its receiver's queue, and the receiver
-is stalled. Stalled receivers cut off no others, so each gets its whole timeout in the end.
+count, its callback goes back to the front of its receiver's queue, and the receiver is stalled.
+Stalled receivers cut off no others, so each of them gets its whole timeout in the end.
 
-Every attempt is recorded before the job is done, so what was not recorded is sent again: at least
-once, never lost. Source: service.8, delivery.2, D16, D30.
+An attempt is recorded in the unit of work that finishes its job. If the process dies in between,
+the job is free again and the callback is sent again: at least once, never lost.
+Source: service.8, delivery.2, D16, D30.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.activity_log import ActivityLog
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.callbacks.delivery_queue import (
     IN_ALL,
@@ -38,6 +40,7 @@ from sandbox_sim.gateway.callbacks.delivery_queue import (
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import (
     STORE_PAUSE_S,
+    AnswerGate,
     CallbackSender,
     Clock,
     JobLost,
@@ -46,56 +49,18 @@ from sandbox_sim.gateway.ports import (
     Unit,
 )
 
-# Real time that an attempt without an HTTP status keeps its connection while others wait for it.
+# Real time, in seconds, that an attempt without an HTTP status keeps its connection while others
+# wait for one.
 CUT_OFF_S: Final = 2.0
-# Real time until a callback that this machine had no descriptor for is tried again.
+# Real time, in seconds, until a callback is tried again that this machine had no descriptor for.
 SHORTAGE_PAUSE_S: Final = 1.0
 
 log = logging.getLogger("sandbox_sim.callbacks")
 
 
-class AnswerGate:
-    """Holds a transaction's callback until the answer to its request has been written (D16)."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, asyncio.Event | None] = {}
-        self._afterwards: dict[str, Callable[[], None]] = {}
-
-    def holds(self, network_transaction_id: str) -> bool:
-        """Whether its answer is still to be written, by this process."""
-        return network_transaction_id in self._held
-
-    def hold(self, network_transaction_id: str) -> None:
-        """From now on its callback waits."""
-        self._held[network_transaction_id] = None
-
-    def release(self, network_transaction_id: str) -> None:
-        """The answer is out, or nobody is there to read it."""
-        event = self._held.pop(network_transaction_id, None)
-        if event is not None:
-            event.set()
-        act = self._afterwards.pop(network_transaction_id, None)
-        if act is not None:
-            act()
-
-    def when_released(self, network_transaction_id: str, act: Callable[[], None]) -> None:
-        """Call `act` as soon as nothing holds the callback, which may be now."""
-        if network_transaction_id in self._held:
-            self._afterwards[network_transaction_id] = act
-        else:
-            act()
-
-    async def passed(self, network_transaction_id: str) -> None:
-        """Return once nothing holds the callback."""
-        if network_transaction_id in self._held:
-            event = self._held[network_transaction_id] or asyncio.Event()
-            self._held[network_transaction_id] = event
-            await event.wait()
-
-
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """An attempt that runs: since when in real time, and the task to cancel to cut it off."""
+    """A running attempt. began: real time, in seconds. timeout: expires when it is cut off."""
 
     began: float
     task: asyncio.Task[object] | None
@@ -109,19 +74,23 @@ class _Attempt:
             self.task.cancel()
 
     def note_status(self) -> None:
-        """The receiver has answered, so the attempt is not cut off any more."""
+        """The receiver has answered with a status: from now on the attempt is not cut off."""
         self.has_status = True
 
 
 class _Ended(NamedTuple):
-    """How an attempt ended; one that does not count is made again."""
+    """How an attempt ended. counts: False if it is made again and not recorded."""
 
     standing: Standing
     counts: bool = True
 
 
 class CallbackDispatcher:
-    """Takes due callbacks, posts them, records what came of it and plans the next attempt."""
+    """Takes due callbacks, posts them, records the attempts and plans the next ones.
+
+    limit: how many attempts run at once.
+    recorded: how many attempts were recorded so far; a test that waits for one compares it.
+    """
 
     def __init__(
         self,
@@ -131,14 +100,14 @@ class CallbackDispatcher:
         schedule: Schedule,
         gate: AnswerGate | None = None,
         routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
-        held: CallbackReordering | None = None,
+        reordering: CallbackReordering | None = None,
         limit: int = IN_ALL,
         *,
         activity: ActivityLog | None = None,
     ) -> None:
-        self.gate = gate or AnswerGate()
+        self.gate: AnswerGate = gate or ProcessAnswerGate()
         self._routes = routes
-        self._held = held or CallbackReordering(store)
+        self._reordering = reordering or CallbackReordering(store)
         self._store = store
         self._clock = clock
         self._sender = sender
@@ -146,13 +115,13 @@ class CallbackDispatcher:
         self._limit = limit
         self._activity = activity or ActivityLog(clock)
         self._queue = DeliveryQueue()
-        # Every sender, and the callback that it has taken; None before its first one.
+        # The sender tasks, each with the callback that it has taken; None before its first one.
         self._senders: dict[asyncio.Task[None], Callback | None] = {}
-        # How many of them have not taken any yet.
+        # How many of them have not taken one yet.
         self._starting = 0
-        # The attempts that wait for their receiver, the oldest first.
+        # The attempts that wait for their receiver, oldest first.
         self._attempts: dict[_Attempt, None] = {}
-        # Attempts that are cut off, and whose sender has not taken another callback yet.
+        # How many attempts are cut off and have not ended yet.
         self._cut_off = 0
         self._cutter: asyncio.Task[None] | None = None
         self._look_again = asyncio.Event()
@@ -161,16 +130,15 @@ class CallbackDispatcher:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
-        # How many attempts were recorded; who waits for one need not look before this has changed.
         self.recorded = 0
 
     @property
     def receivers(self) -> Sequence[str]:
-        """The receivers that are called, or wait for it: scheme, host and port of each."""
+        """The scheme, host and port of each receiver whose callbacks wait or are attempted."""
         return self._queue.receivers
 
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
-        """The handler of a claimed `DELIVER` job: what to do when the claim is committed."""
+        """The handler of a claimed `DELIVER` job: returns what to do after the commit."""
         callback = await unit.callback(job.service_id, job.subject)
         if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
@@ -187,7 +155,10 @@ class CallbackDispatcher:
         await self._idle.wait()
 
     async def abandon(self, service_id: int | None) -> None:
-        """Break off the attempts of a service, or of all (None); nothing of them is recorded."""
+        """Cancel the attempts of a service, or of all (None), and record nothing of them.
+
+        Returns when they have ended; their waiting callbacks are removed too.
+        """
         self._queue.remove(service_id)
         senders = [
             task for task, taken in self._senders.items() if taken and taken.belongs_to(service_id)
@@ -198,7 +169,7 @@ class CallbackDispatcher:
         self._start_senders()
 
     async def close(self, grace: float) -> None:
-        """Begin no more attempts; let those that run finish, for at most `grace` seconds."""
+        """Start no more attempts, and wait for the running ones for `grace` seconds at most."""
         self._closing = True
         self._queue.remove(None)
         if self._cutter is not None:
@@ -215,7 +186,7 @@ class CallbackDispatcher:
             self._start_senders()
 
     def _start_senders(self) -> None:
-        """Start senders for what waits; where there are no more, have attempts cut off for it."""
+        """Start senders for the callbacks that wait; at the limit, start to cut off attempts."""
         if self._closing:
             return
         while len(self._senders) < self._limit and self._starting < self._queue.takeable:
@@ -239,7 +210,7 @@ class CallbackDispatcher:
         self._cutter = None
 
     async def _work(self) -> None:
-        """One sender: an attempt after another, for as long as callbacks wait."""
+        """One sender: makes one attempt after another, as long as callbacks wait."""
         sender = asyncio.current_task()
         while sender and not self._closing and (queued := self._queue.take()) is not None:
             self._look_again.set()
@@ -260,7 +231,7 @@ class CallbackDispatcher:
                     self._queue.put_back(queued, ended.standing)
 
     async def _cut_off_the_oldest(self) -> None:
-        """Cut off attempts that have had no status in time, as many as receivers wait for it."""
+        """Cut off attempts that have had no status in time, one for each receiver that waits."""
         while self._queue.urgent:
             left = CUT_OFF_S
             for attempt in tuple(self._attempts):
@@ -275,9 +246,9 @@ class CallbackDispatcher:
             await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
 
     async def _deliver(self, queued: QueuedCallback) -> _Ended:
-        """One attempt, from the wait for the answer of its request to the record of what came."""
+        """Make and record one attempt, once the answer to the request is written (D16)."""
         job, callback, receiver = queued.job, queued.callback, queued.receiver
-        await self.gate.passed(callback.network_transaction_id)
+        await self.gate.wait_until_released(callback.network_transaction_id)
         target = self._routes.target(callback.address)
         answer = await self._attempt(callback, target)
         if answer is None:
@@ -299,7 +270,7 @@ class CallbackDispatcher:
         return _Ended(Standing.STALLED if stalled else Standing.TRIED)
 
     async def _attempt(self, callback: Callback, target: str) -> ReceiverResponse | None:
-        """What the receiver answers; None where the attempt is cut off."""
+        """Returns what the receiver answers; None if the attempt was cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._schedule.timeout
         task = asyncio.current_task()
@@ -319,16 +290,17 @@ class CallbackDispatcher:
     async def _record(
         self, job: Job, callback: Callback, answer: ReceiverResponse, target: str
     ) -> None:
-        """Save an attempt, and plan the next one where there is one."""
+        """Save an attempt, and add the job of the next one if there is one."""
         tried = callback.with_attempt(answer, self._clock.now(), self._schedule, target)
         attempt = tried.attempts[-1]
 
         async def record(unit: Unit) -> None:
-            # The job first: after a reset or a restore it is lost, and the callback another one.
+            # The job first: after a reset or a restore it raises `JobLost`, and the callback that
+            # the store has then is another one.
             await unit.finish(job)
             await unit.save_callback(tried)
             if attempt.number == 1:
-                await self._held.on_first_attempt(unit, callback, attempt.at)
+                await self._reordering.on_first_attempt(unit, callback, attempt.at)
             if attempt.next_attempt_at is not None:
                 due = attempt.next_attempt_at
                 await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))
@@ -338,7 +310,7 @@ class CallbackDispatcher:
         self._log(tried)
 
     async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:
-        """Record an attempt, however long the store is away: what was sent is not sent again."""
+        """Save the attempt; while the store is away, try again, so that it is not sent twice."""
         while True:
             try:
                 return await self._store.run(record)
@@ -347,7 +319,7 @@ class CallbackDispatcher:
                 await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
-        """Log one line about an attempt; about an acknowledgement as far as there may be one."""
+        """Log a failed attempt as a warning, and a success as far as `ActivityLog` allows it."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
         if callback.state is DeliveryState.DELIVERED:
@@ -371,7 +343,7 @@ class CallbackDispatcher:
             "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s [%s]",
             transaction_id,
             callback.service_id,
-            _way(callback),
+            _destination(callback),
             attempt.number,
             self._schedule.attempts,
             attempt.verdict,
@@ -390,11 +362,11 @@ class CallbackDispatcher:
         )
 
 
-def _way(callback: Callback) -> str:
-    """Where it was to go, and where it went in its last attempt if that is elsewhere."""
+def _destination(callback: Callback) -> str:
+    """The address of the callback, and where a rule of the configuration sent it instead."""
     url, sent_to = callback.url, callback.attempts[-1].sent_to
     return url if url == sent_to else f"{url}, sent to {sent_to}"
 
 
 def _nothing() -> None:
-    """The callback is gone or done with."""
+    """There is nothing to send: the callback was deleted, or is finished."""

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.jobs import Job
 
-# How many attempts run at once: at one receiver, and in all where there are descriptors for them.
+# How many attempts run at once: at one receiver, and in all if there are descriptors for them.
 PER_RECEIVER: Final = 32
 IN_ALL: Final = 256
 
@@ -59,16 +59,19 @@ class QueuedCallback(NamedTuple):
 
 
 class DeliveryQueue:
-    """`add` callbacks, `take` the next one, say with `done` or `put_back` how the attempt ended."""
+    """The waiting callbacks. Each one from `take` is given to `done` or `put_back` afterwards.
+
+    takeable: how many callbacks may be attempted now.
+    urgent: how many receivers that are not stalled have one of them.
+    """
 
     def __init__(self) -> None:
         self._receivers: dict[str, Receiver] = {}
-        # A heap. An entry whose turn is not its receiver's any more is skipped.
+        # A heap of turn, arrival and receiver. `take` skips an entry whose receiver has another
+        # turn by now.
         self._turns: list[tuple[int, int, Receiver]] = []
         self._arrivals = 0
-        # How many callbacks may be attempted now.
         self.takeable = 0
-        # How many receivers that are not stalled have one of them.
         self.urgent = 0
 
     @property
@@ -85,7 +88,7 @@ class DeliveryQueue:
         self._update(receiver)
 
     def take(self) -> QueuedCallback | None:
-        """The next callback; None where none waits but for receivers with their most attempts."""
+        """The next callback; None if none is takeable."""
         while self._turns:
             turn, _, receiver = heappop(self._turns)
             if receiver.turn == turn:
@@ -121,7 +124,7 @@ class DeliveryQueue:
             self._forget_if_idle(receiver)
 
     def _update(self, receiver: Receiver) -> None:
-        """Count what is takeable, and give the receiver a turn if it needs one."""
+        """Count the takeable callbacks again, and give the receiver a turn if it needs one."""
         takeable = min(len(receiver.queue), PER_RECEIVER - receiver.attempts)
         self.takeable += takeable - receiver.takeable
         receiver.takeable = takeable

@@ -1,6 +1,7 @@
 """Examines a receiver: sends it one callback after the other and judges each answer.
 
-What is sent stands in `domain.checkup`, what is right in `domain.opinions`, the order here.
+`domain.callbacks.receiver_checks` has the callbacks that are sent, `receiver_verdicts` the right
+answers; the order is here.
 Source: delivery.1, delivery.2, D27, D29, D30.
 """
 
@@ -16,12 +17,17 @@ from sandbox_sim.domain.callbacks.rewrites import receiver_of
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids
 
-# Of the 32 digits of an id: enough to be new, few enough for the column of any receiver.
+# How many of the 32 digits of an id name a transaction: enough to be new, and few enough for the
+# database column of any receiver.
 _ID_DIGITS: Final = 12
 
 
 class Receiver(NamedTuple):
-    """Who is examined, and how it is called; `secret_key` None: by a gateway that does not sign."""
+    """The receiver to examine, and how it is called.
+
+    secret_key: signs the callbacks; None if they are not signed.
+    timeout: real time for one callback.
+    """
 
     url: str
     secret_key: str | None
@@ -30,7 +36,7 @@ class Receiver(NamedTuple):
 
 
 class Doctor:
-    """Every callback is about a transaction of its own, but for the one that is sent again."""
+    """Sends sample callbacks. Each is about a new transaction, except one that is sent twice."""
 
     def __init__(self, sender: CallbackSender, clock: Clock, ids: Ids) -> None:
         self._sender = sender
@@ -38,12 +44,12 @@ class Doctor:
         self._ids = ids
 
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
-        """The findings as they are made; where none comes through, no more are sent."""
+        """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
         opening = await self._open(receiver, receiver.profiles[0])
-        way = _way(opening)
-        for finding in way:
+        connection = _connection(opening)
+        for finding in connection:
             yield finding
-        if any(finding.assessment.verdict is Verdict.WRONG for finding in way):
+        if any(finding.assessment.verdict is Verdict.WRONG for finding in connection):
             for check in (receiver_checks.FIRST_CHECK, *receiver_checks.FURTHER_CHECKS):
                 yield receiver_checks.skipped(check, receiver_checks.NO_CALLBACK_ARRIVED)
             return
@@ -61,7 +67,7 @@ class Doctor:
         return await self._send(callback, receiver.timeout)
 
     async def _follow(self, check: Check, receiver: Receiver, first: Exchange) -> Finding:
-        """One more check of a profile, if there is anything to find out by it."""
+        """One more check of a profile; skipped if its result would say nothing."""
         profile = first.callback.profile
         if check.forged and receiver.secret_key is None:
             return receiver_checks.skipped(check, receiver_checks.SIGNING_OFF, profile)
@@ -89,8 +95,8 @@ class Doctor:
         return Sample(transaction, profile, receiver.secret_key, callback_id, now)
 
 
-def _way(opening: Exchange) -> tuple[Finding, Finding]:
-    """What the first exchange tells about the way to the receiver."""
+def _connection(opening: Exchange) -> tuple[Finding, Finding]:
+    """Whether the first exchange reached the receiver, and whether it was encrypted."""
     receiver, response = receiver_of(opening.callback.url), opening.response
     reached = receiver_verdicts.assess_connection(receiver, response)
     encrypted = Assessment(Verdict.SKIPPED, receiver_checks.NO_CALLBACK_ARRIVED)

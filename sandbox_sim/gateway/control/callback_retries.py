@@ -89,4 +89,4 @@ class CallbackRetries:
         job = Job(self._clock.now(), JobKind.DELIVER, callback.service_id, callback.id)
         await unit.add_job(job)
         await unit.save_callback(callback._replace(held=False))
-        await unit.announce(Topic.HELD)
+        await unit.announce(Topic.HELD_CALLBACKS)

@@ -1,4 +1,4 @@
-"""How the clock is set, kept in the store: the other servers follow, and the next start does."""
+"""Sets the clock and saves how it is set: other servers follow it, and so does the next start."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,29 +12,32 @@ from sandbox_sim.gateway.scheduler import Scheduler
 
 
 class ClockControl:
-    """Moves the clock, freezes it and lets it go on, one at a time; follows where others do."""
+    """Moves, freezes and resumes the clock, one change at a time, and follows other servers.
+
+    A method raises `StoreError` if the change cannot be saved.
+    """
 
     def __init__(self, store: Store, clock: Clock, jobs: Scheduler) -> None:
         self._store = store
         self._clock = clock
         self._jobs = jobs
         self._one_at_a_time = asyncio.Lock()
-        self._on_the_way = False
+        self._advancing = False
         store.watch_topic(Topic.CLOCK, self._follow)
 
     async def start(self) -> None:
-        """Set the clock as it was kept; who kept it may have died before the others followed."""
+        """Set the clock as it was saved, and announce it: a server may have died before it did."""
         await self._follow()
         await self._store.run(lambda unit: unit.announce(Topic.CLOCK))
 
     async def advance(self, by: timedelta) -> Sequence[Job]:
-        """Move the clock on; returns what ran on the way, in order."""
+        """Move the clock on; returns the jobs that ran meanwhile, in order."""
         async with self._one_at_a_time:
-            self._on_the_way = True
+            self._advancing = True
             try:
                 return await self._jobs.advance(by)
             finally:
-                self._on_the_way = False
+                self._advancing = False
 
     async def step(self) -> bool:
         """Move the clock to the next due time, as `Scheduler.step` does."""
@@ -42,15 +45,15 @@ class ClockControl:
             return await self._jobs.step()
 
     async def set_to(self, state: ClockState) -> None:
-        """Set the clock as it once was, on all servers when this returns."""
+        """Set the clock to this state; all servers have followed when this returns."""
         await self._change(lambda: self._clock.set_to(state))
 
     async def freeze(self) -> None:
-        """Let gateway time stand still, on all servers when this returns."""
+        """Stop gateway time; all servers have followed when this returns."""
         await self._change(self._clock.freeze)
 
     async def resume(self) -> None:
-        """Let gateway time go on from where it stands."""
+        """Let gateway time go on; all servers have followed when this returns."""
         await self._change(self._clock.resume)
 
     async def reset(self) -> None:
@@ -67,9 +70,9 @@ class ClockControl:
     async def _change(
         self, change: Callable[[], None], check: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Set the clock; what cannot be kept is taken back.
+        """Set the clock and save it; set it back if that fails.
 
-        check: raises where the clock must stay as it is; nothing else sets it meanwhile.
+        check: raises if the clock must stay as it is; nothing else sets it meanwhile.
         """
         async with self._one_at_a_time:
             if check is not None:
@@ -89,7 +92,7 @@ class ClockControl:
                 raise
 
     async def _follow(self) -> None:
-        """Set the clock as it is kept; while we move it, what is kept is where it goes."""
+        """Set the clock as it was saved. While it advances here, the saved state is its target."""
         state = await self._store.run(lambda unit: unit.clock())
-        if state is not None and not self._on_the_way:
+        if state is not None and not self._advancing:
             self._clock.set_to(state)

@@ -5,7 +5,7 @@ from sandbox_sim.gateway.ports import Clock
 
 
 def shown(clock: Clock) -> dict[str, object]:
-    """What it is, whether it stands still, and how far it was moved in seconds."""
+    """The time, whether it is frozen, and how far it was moved, in seconds."""
     state = clock.state
     return {
         "now": iso(clock.now()),

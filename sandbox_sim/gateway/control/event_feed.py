@@ -1,7 +1,8 @@
-"""The live feed: what happened goes to whoever listens, and is kept for those who come back.
+"""The live feed: sends events to readers, and keeps the newest for readers that come back.
 
-Whoever tells the feed never waits for a reader. Each reader has a queue of its own, and one that
-does not read is hung up on: it comes back, says what it heard last, and hears the rest.
+Publishing never waits for a reader. Each reader has a queue of its own. A reader that does not read
+is disconnected: it can connect again with the id of the last event that it got, and gets the
+events since then.
 """
 
 import asyncio
@@ -21,63 +22,64 @@ from sandbox_sim.domain.control.events import (
 )
 from sandbox_sim.gateway.ports import Clock, Relay
 
-# How many events are kept for those who come back, and how many bytes of them.
+# How many events are kept for readers that come back, and how many bytes of them.
 KEPT_EVENTS: Final = 10_000
 KEPT_BYTES: Final = 24 * 1024 * 1024
-# How many bytes these and what waits for readers take together. Beyond that, the reader for which
-# most waits is hung up on.
+# How many bytes the kept events and the queues of the readers take together. Beyond that, the
+# reader with the largest queue is disconnected.
 MOST_BYTES: Final = 40 * 1024 * 1024
-# How many seconds of real time after the last reader has left events are kept for those who come
-# back. Each costs as much as a reader would.
+# Real time, in seconds, in which events are still kept after the last reader has left. An event
+# that is kept costs a payment as much as a reader does.
 KEPT_FOR_S: Final = 300.0
-# Whoever lets so many wait, and takes none for so many seconds of real time, does not read.
+# A reader with so many events in its queue, which has taken none for so many seconds of real time,
+# does not read.
 MOST_WAITING: Final = 5_000
 PATIENCE_S: Final = 5.0
-# Whoever reads, and has so many waiting, never catches up.
+# A reader with so many events in its queue reads too slowly, even if it reads.
 TOO_MANY: Final = 200_000
-# How many a reader takes at once, and how many bytes, if one event is not more; then others have
-# their turn.
+# How many events a reader takes at once, and how many bytes if that is more than one event; then
+# other tasks run.
 _AT_ONCE: Final = 200
 _BYTES_AT_ONCE: Final = 1024 * 1024
 
 log = logging.getLogger("sandbox_sim.events")
 
 
-class _Held:
-    """An event in its place, and how many hold it: the feed, and readers that are to take it."""
+class _SharedEvent:
+    """A numbered event, and how many places keep it: the feed, and queues of readers."""
 
-    __slots__ = ("holders", "size", "told")
+    __slots__ = ("numbered", "references", "size")
 
-    def __init__(self, told: NumberedEvent) -> None:
-        self.told = told
-        self.size = told.event.size
-        self.holders = 0
+    def __init__(self, numbered: NumberedEvent) -> None:
+        self.numbered = numbered
+        self.size = numbered.event.size
+        self.references = 0
 
 
 class _Memory:
-    """How many bytes the events take that somebody holds; each counts once."""
+    """Counts the bytes of all events that are kept anywhere; each event counts once."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
-    def hold(self, held: _Held) -> None:
-        """One more holds it."""
-        if held.holders == 0:
-            self.bytes += held.size
-        held.holders += 1
+    def add(self, event: _SharedEvent) -> None:
+        """One more place keeps it."""
+        if event.references == 0:
+            self.bytes += event.size
+        event.references += 1
 
-    def release(self, held: _Held) -> None:
-        """One holds it no longer."""
-        held.holders -= 1
-        if held.holders == 0:
-            self.bytes -= held.size
+    def remove(self, event: _SharedEvent) -> None:
+        """One place does not keep it any more."""
+        event.references -= 1
+        if event.references == 0:
+            self.bytes -= event.size
 
 
 class Reader:
-    """One who listens: a queue of what it wants to hear.
+    """One reader of the feed, with a queue of the events that it wants.
 
-    hang_up: ends its connection if it does not take what was sent last.
-    waiting_bytes: of what it has still to take, and of what it took last.
+    disconnect: ends its connection if it does not take what was sent last.
+    waiting_bytes: the size of its queue, and of the events that it took last.
     """
 
     def __init__(
@@ -85,31 +87,31 @@ class Reader:
         clock: Clock,
         memory: _Memory,
         wanted: EventFilter,
-        missed: Iterable[_Held],
+        missed: Iterable[_SharedEvent],
         most_waiting: int,
-        hang_up: Callable[[], None],
+        disconnect: Callable[[], None],
     ) -> None:
         self.waiting_bytes = 0
         self._clock = clock
         self._memory = memory
         self._wanted = wanted
-        self._queue: deque[_Held] = deque()
-        # What it took last: it may still be on its way to the client.
-        self._taken: list[_Held] = []
+        self._queue: deque[_SharedEvent] = deque()
+        # The events that it took last: they may not have reached the client yet.
+        self._taken: list[_SharedEvent] = []
         self._most_waiting = most_waiting
-        self._hang_up = hang_up
+        self._disconnect = disconnect
         self._wake = asyncio.Event()
-        self._over = False
-        # Since when it has been at what it took last; None while it is here for more.
+        self._ended = False
+        # Since when it sends the events that it took last; None while it waits in `take`.
         self._busy_since: float | None = clock.monotonic()
-        for held in missed:
-            self.tell(held)
+        for event in missed:
+            self.offer(event)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it does not read, or too slowly for ever.
+        """Whether it does not read, or reads too slowly to catch up.
 
-        That much came before it had its turn is no fault of it.
+        A long queue alone does not mean that: the events may have come before it could run.
         """
         waiting = len(self._queue)
         if waiting >= TOO_MANY:
@@ -118,23 +120,23 @@ class Reader:
             return False
         return self._clock.monotonic() - self._busy_since >= PATIENCE_S
 
-    def tell(self, held: _Held) -> None:
-        """Let it hear of this, if it wants to; never waits."""
-        if self._wanted.matches(held.told.event):
-            self._memory.hold(held)
-            self.waiting_bytes += held.size
-            self._queue.append(held)
+    def offer(self, event: _SharedEvent) -> None:
+        """Queue the event if the reader wants it; never waits."""
+        if self._wanted.matches(event.numbered.event):
+            self._memory.add(event)
+            self.waiting_bytes += event.size
+            self._queue.append(event)
             self._wake.set()
 
     async def take(self, timeout_s: float) -> Sequence[NumberedEvent] | None:
-        """The next events; none after so much real time, and None when it is over."""
+        """The next events; empty after so much real time without one, None after `end`."""
         self._busy_since = None
-        self._release(self._taken)
+        self._remove(self._taken)
         until = self._clock.monotonic() + timeout_s
-        while not (self._queue or self._over) and (left := until - self._clock.monotonic()) > 0:
+        while not (self._queue or self._ended) and (left := until - self._clock.monotonic()) > 0:
             self._wake.clear()
             await self._clock.wait_at_most(self._wake, left)
-        if self._over:
+        if self._ended:
             return None
         self._busy_since = self._clock.monotonic()
         size = 0
@@ -143,32 +145,33 @@ class Reader:
             if self._taken and size > _BYTES_AT_ONCE:
                 break
             self._taken.append(self._queue.popleft())
-        return [held.told for held in self._taken]
+        return [event.numbered for event in self._taken]
 
     def end(self) -> None:
-        """No more of it, whatever it still has to take."""
-        self._over = True
+        """Disconnect it and drop its queue; `take` returns None from now on."""
+        self._ended = True
         self._wake.set()
-        self._hang_up()
-        self.forget()
+        self._disconnect()
+        self.clear()
 
-    def forget(self) -> None:
-        """It holds nothing any more."""
-        self._release(self._taken)
-        self._release(self._queue)
+    def clear(self) -> None:
+        """Drop all events that it keeps."""
+        self._remove(self._taken)
+        self._remove(self._queue)
 
-    def _release(self, some: list[_Held] | deque[_Held]) -> None:
-        for held in some:
-            self.waiting_bytes -= held.size
-            self._memory.release(held)
-        some.clear()
+    def _remove(self, events: list[_SharedEvent] | deque[_SharedEvent]) -> None:
+        for event in events:
+            self.waiting_bytes -= event.size
+            self._memory.remove(event)
+        events.clear()
 
 
 class Feed:
-    """Numbers events, keeps the newest, and tells the readers.
+    """Numbers events, keeps the newest, and offers them to the readers.
 
-    run: tells this run of the server from others. relay: leads to the other servers, if there
-    are any; what comes from there takes its place among what happened here.
+    run: an id of this run of the server, part of the id of each event.
+    relay: exchanges events with other servers, if there are any; their events get numbers here in
+    the order in which they arrive.
     """
 
     def __init__(
@@ -185,10 +188,10 @@ class Feed:
         self._relay: Relay = relay or _NoRelay()
         self._recording = False
         self._stop_listening: Callable[[], None] = _nothing
-        # When it ends to record, in real time, while there is no reader.
+        # When recording ends, in real time, while there is no reader.
         self._until = 0.0
         self._count = 0
-        self._kept: deque[_Held] = deque()
+        self._kept: deque[_SharedEvent] = deque()
         self._most_kept = kept
         self._kept_bytes = 0
         self._memory = _Memory()
@@ -198,55 +201,59 @@ class Feed:
 
     @property
     def recording(self) -> bool:
-        """Whether to tell: while there is a reader here, or one may come back, or elsewhere."""
+        """Whether events are wanted: by a reader, here or elsewhere, or one that may come back."""
         if self._recording and not self._readers and self._clock.monotonic() >= self._until:
             self._stop_recording()
         return self._recording or self._relay.has_remote_readers
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell of what happened at one go; never waits."""
+        """Send events of one unit of work to all readers, here and elsewhere; never waits."""
         if self._relay.has_remote_readers:
             self._relay.publish(events)
         self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
         for reader in [each for each in self._readers if each.is_stuck]:
-            self._hang_up_on(reader)
+            self._disconnect(reader)
         for event in events:
             self._count += 1
-            held = _Held(NumberedEvent(self._id(self._count), EventText.of(event)))
-            self._keep(held)
+            shared = _SharedEvent(NumberedEvent(self._id(self._count), EventText.of(event)))
+            self._keep(shared)
             for reader in self._readers:
-                reader.tell(held)
+                reader.offer(shared)
             while self._readers and self._memory.bytes > MOST_BYTES:
-                self._hang_up_on(max(self._readers, key=attrgetter("waiting_bytes")))
+                self._disconnect(max(self._readers, key=attrgetter("waiting_bytes")))
 
-    def _keep(self, held: _Held) -> None:
-        """Keep one more, and fewer of the oldest where that is too much."""
-        self._memory.hold(held)
-        self._kept.append(held)
-        self._kept_bytes += held.size
+    def _keep(self, event: _SharedEvent) -> None:
+        """Keep one more event, and drop the oldest ones beyond the limits."""
+        self._memory.add(event)
+        self._kept.append(event)
+        self._kept_bytes += event.size
         while len(self._kept) > self._most_kept or self._kept_bytes > KEPT_BYTES:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
         oldest = self._kept.popleft()
         self._kept_bytes -= oldest.size
-        self._memory.release(oldest)
+        self._memory.remove(oldest)
 
-    def _hang_up_on(self, reader: Reader) -> None:
-        log.warning("a reader of the events did not keep up and was hung up on")
+    def _disconnect(self, reader: Reader) -> None:
+        log.warning("a reader of the events did not keep up and was disconnected")
         self._readers.discard(reader)
         reader.end()
 
     @contextmanager
     def listening(
-        self, wanted: EventFilter, after: str | None, hang_up: Callable[[], None]
+        self, wanted: EventFilter, after: str | None, disconnect: Callable[[], None]
     ) -> Iterator[Reader]:
-        """A reader, who hears what comes from now on, or what came after the event of this id."""
+        """A reader for as long as the context lasts.
+
+        after: the id of an event. The reader gets the events since then, and first a gap if some
+        of them are not kept any more; None: the events from now on.
+        """
         self._record()
         missed = [] if after is None else self._since(after)
-        reader = Reader(self._clock, self._memory, wanted, missed, self._most_waiting, hang_up)
+        reader = Reader(self._clock, self._memory, wanted, missed, self._most_waiting, disconnect)
         self._readers.add(reader)
         if self._closed:
             reader.end()
@@ -254,11 +261,11 @@ class Feed:
             yield reader
         finally:
             self._readers.discard(reader)
-            reader.forget()
+            reader.clear()
             self._until = self._clock.monotonic() + KEPT_FOR_S
 
     def close(self) -> None:
-        """The server stops: it is over for all readers."""
+        """End all readers, and each later one at once: the server stops."""
         self._closed = True
         for reader in self._readers:
             reader.end()
@@ -269,29 +276,29 @@ class Feed:
         self._recording = True
 
     def _stop_recording(self) -> None:
-        """Nobody came back. Who does so later is told of a gap, so one number is never given."""
+        """Drop all events. Skips a number, so that a reader that comes back later sees the gap."""
         self._recording = False
         self._stop_listening()
         self._count += 1
         while self._kept:
             self._drop_oldest()
 
-    def _since(self, after: str) -> Sequence[_Held]:
-        """What came after the event of this id; after a gap, if that is not all of it."""
+    def _since(self, after: str) -> Sequence[_SharedEvent]:
+        """The kept events after the one with this id; all of them after a gap if it is unknown."""
         before = self._id(self._count - len(self._kept))
-        ids = [before, *(held.told.id for held in self._kept)]
+        ids = [before, *(event.numbered.id for event in self._kept)]
         kept = list(self._kept)
         if after in ids:
             return kept[ids.index(after) :]
         gap = EventText.of(Event(EventType.GAP, None, lambda: {"after": after}))
-        return [_Held(NumberedEvent(before, gap)), *kept]
+        return [_SharedEvent(NumberedEvent(before, gap)), *kept]
 
     def _id(self, number: int) -> str:
         return f"{self._run}-{number}"
 
 
 class _NoRelay:
-    """The relay of a server that is alone."""
+    """The relay of a server that shares its store with no other."""
 
     has_remote_readers = False
 
@@ -303,4 +310,4 @@ class _NoRelay:
 
 
 def _nothing() -> None:
-    """There is nobody else to listen to."""
+    """There is no other server to stop listening to."""

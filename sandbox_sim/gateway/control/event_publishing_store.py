@@ -1,9 +1,13 @@
-"""The store, with what is written told to the live feed and to waiters once it is committed."""
+"""A store that publishes an event for each thing that was written, once it is committed.
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+The events go to the live feed and to requests that wait for records. While there is neither a
+reader nor a waiter, units of work run on the wrapped store as they are, and cost nothing more.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, TypeVarTuple, cast
 
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import callbacks, inbox
@@ -20,32 +24,64 @@ from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.control.wait_for_records import Waiters
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 
-T = TypeVar("T")
 
-# What to tell of a call of a method of `Unit`, from its arguments.
-Events = Callable[..., Iterable[Event]]
+class _Record(Protocol):
+    @property
+    def service_id(self) -> int | None: ...
+
+
+T = TypeVar("T")
+Record = TypeVar("Record", bound=_Record)
+Arguments = TypeVarTuple("Arguments")
+
+# The events of one call of a method of `Unit`, from its result and its arguments.
+Events = Callable[[Any, tuple[Any, ...]], Iterable[Event]]
 
 
 def events_of_units(clock: Clock) -> Mapping[str, Events]:
-    """The methods of `Unit` that are told of."""
-    return {
-        "add_transaction": _one(EventType.TRANSACTION, transactions.shown),
-        "save_transaction": _one(EventType.TRANSACTION, transactions.shown),
-        "save_callback": _one(EventType.CALLBACK, callbacks.shown),
-        "add_messages": _each(EventType.SMS, sms_messages.shown),
-        "save_messages": _each(EventType.SMS, sms_messages.shown),
-        "add_entries": _each(EventType.REQUEST, journal.shown),
-        "post": _one(EventType.LEDGER, ledger.shown),
-        "add_inbox_message": _delivery,
-        "save_clock": partial(_clock, clock),
-        "save_user_rule": _rule,
-        "delete_user_rule": _rule_gone,
-        "reset": _reset,
-    }
+    """The methods of `Unit` that are published, by name, with the events that they make.
+
+    The methods are named as attributes of `Unit`, so mypy and the start of the server refuse one
+    that is renamed or gone, and mypy one whose arguments have changed.
+    """
+    return dict(
+        (
+            _by_arguments(Unit.add_transaction, _one(EventType.TRANSACTION, transactions.shown)),
+            _by_arguments(Unit.save_transaction, _one(EventType.TRANSACTION, transactions.shown)),
+            _by_arguments(Unit.save_callback, _one(EventType.CALLBACK, callbacks.shown)),
+            _by_arguments(Unit.add_messages, _each(EventType.SMS, sms_messages.shown)),
+            _by_arguments(Unit.save_messages, _each(EventType.SMS, sms_messages.shown)),
+            _by_arguments(Unit.add_entries, _each(EventType.REQUEST, journal.shown)),
+            _by_arguments(Unit.post, _one(EventType.LEDGER, ledger.shown)),
+            _by_arguments(Unit.add_inbox_message, _delivery),
+            _by_arguments(Unit.save_clock, partial(_clock, clock)),
+            _by_arguments(Unit.save_user_rule, _rule),
+            _by_arguments(Unit.delete_user_rule, _rule_deleted),
+            _by_arguments(Unit.reset, _reset),
+            _by_result(Unit.restore_snapshot, _restored),
+        )
+    )
 
 
-def _each(kind: EventType, shown: Callable[[Any], object]) -> Events:
-    def events(records: Iterable[Any]) -> Sequence[Event]:
+def _by_arguments(
+    method: Callable[[Any, *Arguments], Awaitable[object]],
+    events: Callable[[*Arguments], Iterable[Event]],
+) -> tuple[str, Events]:
+    """A method whose arguments say what happened."""
+    return method.__name__, lambda _result, arguments: events(*arguments)
+
+
+def _by_result(
+    method: Callable[..., Awaitable[T]], events: Callable[[T], Iterable[Event]]
+) -> tuple[str, Events]:
+    """A method whose result says what happened."""
+    return method.__name__, lambda result, _arguments: events(result)
+
+
+def _each(
+    kind: EventType, shown: Callable[[Record], object]
+) -> Callable[[Iterable[Record]], Iterable[Event]]:
+    def events(records: Iterable[Record]) -> Iterable[Event]:
         return [
             Event(kind, record.service_id, partial(shown, record), record=record)
             for record in records
@@ -54,13 +90,13 @@ def _each(kind: EventType, shown: Callable[[Any], object]) -> Events:
     return events
 
 
-def _one(kind: EventType, shown: Callable[[Any], object]) -> Events:
+def _one(kind: EventType, shown: Callable[[Record], object]) -> Callable[[Record], Iterable[Event]]:
     events = _each(kind, shown)
     return lambda record: events([record])
 
 
 def _delivery(name: str, message: InboxMessage) -> Iterable[Event]:
-    """Nothing of what `readyz` tries in the inbox that has no name."""
+    """None for the inbox without a name: `readyz` writes there to try the store."""
     if name:
         show = partial(_shown_delivery, name, message)
         yield Event(EventType.INBOX, None, show, inbox=name, record=message)
@@ -74,13 +110,13 @@ def _rule(rule: UserRule) -> Iterable[Event]:
     yield Event(EventType(rule.kind), rule.match.service_id, partial(user_rules.shown, rule))
 
 
-def _rule_gone(rule: UserRule) -> Iterable[Event]:
-    gone = {"id": rule.id, "deleted": True}
-    yield Event(EventType(rule.kind), rule.match.service_id, lambda: gone)
+def _rule_deleted(rule: UserRule) -> Iterable[Event]:
+    deleted = {"id": rule.id, "deleted": True}
+    yield Event(EventType(rule.kind), rule.match.service_id, lambda: deleted)
 
 
 def _clock(clock: Clock, state: ClockState) -> Iterable[Event]:
-    """Only where it arrived: before it moves, it is saved where it goes."""
+    """None for a state that is saved before the clock gets there: `advance` saves its target."""
     if state == clock.state:
         yield Event(EventType.CLOCK, None, partial(dict, clock_shown(clock)))
 
@@ -89,8 +125,14 @@ def _reset(service_id: int | None) -> Iterable[Event]:
     yield Event(EventType.RESET, service_id, lambda: {"service_id": service_id})
 
 
+def _restored(snapshot: Snapshot | None) -> Iterable[Event]:
+    if snapshot is not None:
+        show = partial(snapshots.shown, snapshot)
+        yield Event(EventType.RESTORE, snapshot.service_id, show)
+
+
 class EventPublishingStore:
-    """A store like the one it is given, which does all the work."""
+    """A `Store` around another one, which does all the work."""
 
     def __init__(
         self, store: Store, feed: Feed, clock: Clock, waiters: Waiters | None = None
@@ -101,60 +143,53 @@ class EventPublishingStore:
         self._events_of = events_of_units(clock)
 
     async def open(self) -> None:
-        """Make it ready, or raise `StoreError`."""
+        """As `Store.open`."""
         await self._store.open()
 
     async def close(self) -> None:
-        """Finish what was asked for and let go of it."""
+        """As `Store.close`."""
         await self._store.close()
 
     def run(self, work: Callable[[Unit], Awaitable[T]]) -> Coroutine[Any, Any, T]:
-        """Do `work` atomically; while there is no reader and no waiter, nothing is noted."""
-        noted = self._feed.recording or self._waiters
-        return self._tell(work) if noted else self._store.run(work)
+        """As `Store.run`; what the unit wrote is published after its commit."""
+        wanted = self._feed.recording or self._waiters
+        return self._run_and_publish(work) if wanted else self._store.run(work)
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
-        """Call `notice` whenever a unit has written something; returns what ends that."""
+        """As `Store.watch`."""
         return self._store.watch(notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
-        """Call `notice` with its due time whenever a job was added."""
+        """As `Store.watch_jobs`."""
         self._store.watch_jobs(notice)
 
     def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
-        """Call `notice` when the topic was announced, on every server, before `run` returns."""
+        """As `Store.watch_topic`."""
         self._store.watch_topic(topic, notice)
 
-    async def _tell(self, work: Callable[[Unit], Awaitable[T]]) -> T:
-        noted: list[Event] = []
+    async def _run_and_publish(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        events: list[Event] = []
 
-        async def noting(unit: Unit) -> T:
-            noted.clear()  # it may have to be done again
-            return await work(cast("Unit", _EventRecordingUnit(unit, noted, self._events_of)))
+        async def recording(unit: Unit) -> T:
+            events.clear()  # the store may run the work again with a new unit
+            recorder = _EventRecordingUnit(unit, events, self._events_of)
+            return await work(cast("Unit", recorder))
 
-        result = await self._store.run(noting)
-        if noted and self._waiters:
-            self._waiters.receive(noted)
-        if noted and self._feed.recording:
-            self._feed.publish(noted)
+        result = await self._store.run(recording)
+        if events and self._waiters:
+            self._waiters.receive(events)
+        if events and self._feed.recording:
+            self._feed.publish(events)
         return result
 
 
 class _EventRecordingUnit:
-    """A unit that notes what is to be told of what is written through it."""
+    """A unit that collects the events of what is written through it."""
 
-    def __init__(self, unit: Unit, noted: list[Event], events_of: Mapping[str, Events]) -> None:
+    def __init__(self, unit: Unit, events: list[Event], events_of: Mapping[str, Events]) -> None:
         self._unit = unit
-        self._noted = noted
+        self._events = events
         self._events_of = events_of
-
-    async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
-        """Whose state it is turns out only then."""
-        restored = await self._unit.restore_snapshot(name, now)
-        if restored is not None:
-            show = partial(snapshots.shown, restored)
-            self._noted.append(Event(EventType.RESTORE, restored.service_id, show))
-        return restored
 
     def __getattr__(self, name: str) -> object:
         method = getattr(self._unit, name)
@@ -162,9 +197,9 @@ class _EventRecordingUnit:
         if events is None:
             return method
 
-        async def told(*args: object) -> object:
-            result = await method(*args)
-            self._noted.extend(events(*args))
+        async def recorded(*arguments: object) -> object:
+            result = await method(*arguments)
+            self._events.extend(events(result, arguments))
             return result
 
-        return told
+        return recorded

@@ -1,4 +1,4 @@
-"""Chooses the fault for a request, and counts it before it happens."""
+"""Chooses the fault for a request, and counts its use."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from sandbox_sim.gateway.ports import Ids, Store, Unit
 
 
 class Faults:
-    """The rules of kind `FAULT`, at work.
+    """Applies the user rules of kind `FAULT`.
 
-    at_hand: all of them; where there are none, every request goes as usual.
+    loaded: all of them; a request costs nothing more while there are none.
     """
 
     def __init__(self, store: Store, rules: UserRules, ids: Ids) -> None:
@@ -21,7 +21,7 @@ class Faults:
         self.loaded: Sequence[UserRule] = rules.loaded[UserRuleKind.FAULT]
 
     async def choose(self, asked: MatchFacts) -> Fault | None:
-        """The fault for a request, counted on every server; None for none."""
+        """The fault for a request, or None. Its use is counted for all servers."""
         rules = self._rules.for_request(UserRuleKind.FAULT, asked)
         if not rules:
             return None
@@ -29,7 +29,7 @@ class Faults:
         return None if fault == Fault() else fault
 
     async def _chosen(self, unit: Unit, rules: Sequence[UserRule]) -> Fault:
-        """The rules are locked in one order everywhere, the newest first."""
+        """Locks the rules newest first, in one order everywhere, so that no two units deadlock."""
         fault = Fault()
         for known in rules:
             if fault.decided_by is not None and not is_latency(known):

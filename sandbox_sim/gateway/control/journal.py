@@ -1,4 +1,4 @@
-"""Keeps the journal of requests, beside their way: an answer does not wait for its entry."""
+"""Saves the journal of requests in the background, so that no answer waits for its entry."""
 
 import asyncio
 import logging
@@ -11,14 +11,14 @@ from sandbox_sim.gateway.ports import Clock, Store, StoreError
 log = logging.getLogger("sandbox_sim.journal")
 
 
-# Entries of so much real time are saved together; so many a crash may take with it.
+# Entries of so many seconds of real time are saved together; a crash loses those of that time.
 TOGETHER_S: Final = 0.05
-# And so many at once, so that no answer waits long behind them.
+# How many entries one unit of work saves, so that no payment waits long for it.
 IN_ONE_UNIT: Final = 50
 
 
 class Journal:
-    """Entries are noted at once and saved together; whoever reads them has them saved first."""
+    """Notes entries in memory and saves them together. Call `save` before the journal is read."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -34,14 +34,14 @@ class Journal:
         self._noted.append(entry)
 
     async def run_forever(self) -> None:
-        """Save what is noted, as it comes."""
+        """Save entries soon after they were noted."""
         while True:
             await self._any.wait()
             await self._clock.pause(TOGETHER_S)
             await self.save()
 
     async def save(self) -> None:
-        """Save all that was noted; what a store that is away cannot take is told in the log."""
+        """Save all noted entries; those that the store cannot take are dropped with a log line."""
         async with self._saving:
             self._any.clear()
             entries, self._noted = self._noted[-KEPT_REQUESTS:], []

@@ -1,4 +1,4 @@
-"""What a person, or a test, may do by hand: decide, send once more, begin anew."""
+"""What a person or a test does by hand: settle a transaction, resend a callback, reset."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 
 
 class Settled(NamedTuple):
-    """The transaction as it is now, and whether it was still pending."""
+    """The transaction after `settle`, and whether it was pending before."""
 
     transaction: Transaction
     was_pending: bool
 
 
 class ManualActions:
-    """What names a record answers None where there is none."""
+    """A method that names a record returns None if there is none."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ManualActions:
     async def settle(
         self, service_id: int, network_transaction_id: str, to: Status
     ) -> Settled | None:
-        """Decide a pending transaction; its callback, asked for by this, says what came (D31)."""
+        """End a pending transaction in this status, with its callback (D31)."""
 
         async def work(unit: Unit) -> Settled | None:
             transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
@@ -51,7 +51,10 @@ class ManualActions:
         return await self._store.run(work)
 
     async def reset(self, service_id: int | None) -> None:
-        """Forget all of a service, or of all; whatever is on its way leaves no trace."""
+        """Delete all that was done for a service, or for all (None).
+
+        Attempts at callbacks that are running are cancelled and not recorded.
+        """
         await self._journal.save()
         await self._deliveries.abandon(service_id)
 
@@ -62,7 +65,10 @@ class ManualActions:
         await self._store.run(work)
 
     async def resend(self, callback_id: str, url: str | None) -> Callback | None:
-        """One more attempt at a callback, due now, whatever came of those before."""
+        """Send a callback again now, whether it was acknowledged before or not.
+
+        url: where to send it instead, also in later attempts; None for the same address.
+        """
 
         async def work(unit: Unit) -> Callback | None:
             callback = await unit.callback(None, callback_id)

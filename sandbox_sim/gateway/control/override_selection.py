@@ -1,8 +1,7 @@
-"""Overrides at work: which one a request follows, and what comes of that. Source: D16, D31."""
+"""Chooses the override that a request follows, and applies it. Source: D16, D31."""
 
 import contextlib
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Final
 
 from sandbox_sim.domain.callbacks import callbacks
@@ -10,44 +9,39 @@ from sandbox_sim.domain.control.events import EventType
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.control.overrides import Override, parse_override
 from sandbox_sim.domain.control.user_rules import MatchFacts, UserRule, UserRuleKind
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Outcome
-from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.response_codes import ACCEPTED, Reply
 from sandbox_sim.gateway.control.user_rules import UserRules, count, still_open
 from sandbox_sim.gateway.control.wait_for_records import Awaited, Shown, Subject, Waiters
-from sandbox_sim.gateway.payments.settlement import Settlement
 from sandbox_sim.gateway.ports import Store, StoreError, Unit
 
-# How long an answer waits for a callback that is to come before it, in real time: a receiver may
-# be unable to answer before it has our answer.
+# Real time, in seconds, that an answer waits for a callback which is to come before it. The wait
+# ends, because a receiver may not be able to answer before it has our answer.
 PATIENCE_S: Final = 3.0
-# Among so many of the newest callbacks of a service is the one that an answer waits for.
+# The callback that an answer waits for is among so many of the newest ones of its service.
 _NEWEST: Final = 100
 
 
 class Overrides:
-    """The newest override that is for a request, and not used up, is followed.
+    """Applies the user rules of kind `OVERRIDE`; the newest that matches a request is followed.
 
-    at_hand: all of them; where there are none, everything goes as usual.
+    loaded: all of them; a request costs nothing more while there are none.
     """
 
-    def __init__(
-        self, store: Store, rules: UserRules, settlement: Settlement, waiters: Waiters
-    ) -> None:
+    def __init__(self, store: Store, rules: UserRules, waiters: Waiters) -> None:
         self._store = store
         self._rules = rules
-        self._settlement = settlement
         self._waiters = waiters
         self.loaded: Sequence[UserRule] = rules.loaded[UserRuleKind.OVERRIDE]
 
     async def decide(
         self, unit: Unit, payment: Payment, usual: Outcome
     ) -> tuple[Outcome, Override | None]:
-        """What a payment is answered, and the override that it follows, which is used then.
+        """The outcome of a payment, and the override that it follows, or None; counts its use.
 
-        One that does not say what is answered has nothing to do where the sandbox rejects.
+        usual: the outcome by the rules. An override that asks for no outcome of its own is not used
+        if that is a rejection.
         """
         accepted = usual.code in ACCEPTED
         override = await self._followed(
@@ -58,7 +52,7 @@ class Overrides:
         return override.outcome(payment.operation), override
 
     async def refusal(self, asked: MatchFacts) -> Reply | None:
-        """The rejection of a request that is no payment, where an override asks for one."""
+        """The rejection of a request that is no payment, if an override asks for one; else None."""
         known = self._open(asked)
         if not known:
             return None
@@ -66,7 +60,7 @@ class Overrides:
         return None if override is None else override.refusal(asked.operation)
 
     def _open(self, asked: MatchFacts) -> Sequence[UserRule]:
-        """The overrides that may be followed, the newest first."""
+        """The overrides that the request may follow, newest first."""
         return [
             rule
             for rule in self._rules.for_request(UserRuleKind.OVERRIDE, asked)
@@ -79,7 +73,7 @@ class Overrides:
         known: Sequence[UserRule],
         applies: Callable[[Override], bool] = lambda _override: True,
     ) -> Override | None:
-        """The first of them that the store still has; it is counted, and used if it applies."""
+        """The first of these that still exists, if it applies; counts the request for it."""
         for each in known:
             rule = await still_open(unit, each)
             if rule is None:
@@ -90,21 +84,8 @@ class Overrides:
             return override if applied else None
         return None
 
-    async def settle_later(self, unit: Unit, transaction: Transaction, due: datetime) -> None:
-        """Plan how a transaction ends; `due`: when it would by itself without an override."""
-        override = transaction.override
-        if override is not None:
-            if override.callback.before_response and override.status is not Status.PENDING:
-                at = transaction.initiated_at
-                await self._settlement.conclude(unit, transaction, transaction.final_status, at)
-                return
-            due += override.delay
-        if not transaction.by_hand:
-            service_id, subject = transaction.service_id, transaction.network_transaction_id
-            await unit.add_job(Job(due, JobKind.SETTLE, service_id, subject))
-
     async def first_attempt(self, service_id: int, network_id: str) -> None:
-        """Return when the callback of a transaction was tried, or after some seconds."""
+        """Return after the first attempt at a transaction's callback, or after `PATIENCE_S`."""
 
         def was_tried(record: Shown) -> bool:
             return record["network_transaction_id"] == network_id and bool(record["attempts"])
@@ -121,7 +102,7 @@ class Overrides:
 
 
 def match_facts_of_payment(payment: Payment) -> MatchFacts:
-    """What a payment asks for, as rules look at it."""
+    """The facts of a payment that a rule can match."""
     return MatchFacts(
         payment.service_id,
         payment.operation,

@@ -1,7 +1,7 @@
-"""Finding, counting and waiting for what the gateway has done. Source: docs/control-api.md.
+"""Finds, counts and waits for records of all kinds. Source: docs/control-api.md.
 
 Records are searched by the fields that they are shown with, newest first. A search for one service
-looks at nothing of another.
+reads no record of another.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from sandbox_sim.gateway.control.searches import (
     Search,
     ShownOnce,
     next_size,
-    telling,
+    selective_field,
 )
 from sandbox_sim.gateway.control.wait_for_records import Awaited, Came, Shown, Subject, Waiters
 from sandbox_sim.gateway.ports import Clock, Store, Unit
@@ -74,8 +74,8 @@ REQUESTS: Final = Kind(
 
 
 def inbox_of(name: str) -> Kind:
-    """What lies in an inbox."""
-    name = redact_text(name)  # as it was kept
+    """The messages of an inbox."""
+    name = redact_text(name)  # as it is kept
     return Kind(
         EventType.INBOX,
         lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
@@ -88,31 +88,34 @@ def inbox_of(name: str) -> Kind:
 
 
 class Found(NamedTuple):
-    """Records as they are shown; `next` is the id after which more may follow, None at the end."""
+    """A page of records as they are shown.
+
+    next: the id after which the next page begins; None at the end.
+    """
 
     records: Sequence[Shown]
     next: str | None
 
 
 class Records:
-    """Searches, over any store."""
+    """Searches the records of a store."""
 
     def __init__(self, store: Store, journal: Journal, waiters: Waiters, clock: Clock) -> None:
         self._store = store
         self._journal = journal
         self._waiters = waiters
         self._clock = clock
-        # What waiters search for. One reads the records for all that search the same ones, so
-        # that many waiters that begin at once leave the loop to payments.
+        # The searches of waiters that have begun. One of them reads the records for all that
+        # search the same ones, so that many waiters do not take the event loop from payments.
         self._one_reads = asyncio.Lock()
         self._searches: dict[Subject, list[Search]] = defaultdict(list)
 
     async def find(
         self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None = None
     ) -> Found:
-        """The newest records that match, at most `limit` of them.
+        """The newest records that match, at most `limit`, after the one with the id `after`.
 
-        What is masked in records is found by what it was, and by what is shown of it.
+        A masked value is found by the original and by what is shown of it.
         """
         if kind is REQUESTS:
             await self._journal.save()
@@ -129,11 +132,13 @@ class Records:
     async def wait(
         self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
     ) -> Came:
-        """The newest `count` records that match, once there are so many, or after `timeout_s`."""
+        """Wait until `count` records match, for at most `timeout_s` of real time."""
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
         asked, match = match, redact_document(match)
-        wanted = Awaited(subject, kind.name, compiled_match(match), telling(kind, match), count)
+        wanted = Awaited(
+            subject, kind.name, compiled_match(match), selective_field(kind, match), count
+        )
 
         async def search() -> Sequence[Shown]:
             return await self._search(kind, subject, Search(kind, asked, count))
@@ -141,11 +146,11 @@ class Records:
         return await self._waiters.until(wanted, search, timeout_s)
 
     async def _search(self, kind: Kind, subject: Subject, search: Search) -> Sequence[Shown]:
-        """What a waiter finds: among the newest at once, and in the others in its turn."""
+        """Search for a waiter: in the newest records at once, in all others one after another."""
         if kind is REQUESTS:
             await self._journal.save()
         newest = Listing(subject.service_id, None, AT_ONCE)
-        search.take(records := await self._stretch(kind, newest), ShownOnce(kind))
+        search.take(records := await self._page(kind, newest), ShownOnce(kind))
         if search.is_full or len(records) < AT_ONCE:
             return search.found
         searches = self._searches[subject]
@@ -165,21 +170,21 @@ class Records:
         return search.found
 
     async def clear_requests(self, service_id: int | None) -> int:
-        """Empty the journal of a service, or of all; how many requests it had."""
+        """Empty the journal of a service, or of all (None); returns how many requests it had."""
         await self._journal.save()
         return await self._store.run(lambda unit: unit.clear_entries(service_id))
 
     async def dropped_requests(self, service_id: int | None) -> int:
-        """How many requests had to make room for newer ones."""
+        """How many requests of a service, or of all (None), newer ones have replaced."""
         return await self._store.run(lambda unit: unit.dropped_entries(service_id))
 
     async def _read(self, kind: Kind, listing: Listing, searches: Sequence[Search]) -> None:
-        """Read the records, newest first, until none of the searches wants more."""
+        """Read records, newest first, until all searches are full or there are no more."""
         for search in searches:
             search.begin_anew()
         while True:
             began = self._clock.monotonic()
-            records, shown = await self._stretch(kind, listing), ShownOnce(kind)
+            records, shown = await self._page(kind, listing), ShownOnce(kind)
             for search in searches:
                 search.take(records, shown)
             if len(records) < listing.limit or all(search.is_full for search in searches):
@@ -189,7 +194,7 @@ class Records:
             listing = listing._replace(after=last, limit=next_size(listing.limit, took_s))
             await self._clock.pause(0)
 
-    async def _stretch(self, kind: Kind, listing: Listing) -> Sequence[Any]:
+    async def _page(self, kind: Kind, listing: Listing) -> Sequence[Any]:
         async def work(unit: Unit) -> Sequence[Any]:
             return await kind.listed(unit, listing)
 
@@ -197,7 +202,7 @@ class Records:
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:
-    """The one service that a search is for, as far as a store can tell."""
+    """The service that a search is for; None for all, or if no service can have that id."""
     service_id = match.get("service_id")
     if isinstance(service_id, int) and 0 < service_id <= _LARGEST_SERVICE_ID:
         return service_id

@@ -1,4 +1,4 @@
-"""A search through records of one kind: what it looks for, and what it has found."""
+"""A search through records of one kind: which records match, and which it has found."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.gateway.control.wait_for_records import Shown
 from sandbox_sim.gateway.ports import Unit
 
-# How many records one unit of work reads; between two of them others have their turn. It reads
-# more where that takes less than so many seconds of real time, and less where it takes longer.
+# How many records one unit of work reads before other tasks run. The number doubles while a unit
+# takes less than `_SHORT_S` of real time, and is halved if it takes longer than `_LONG_S`.
 AT_ONCE: Final = 500
 _MOST_AT_ONCE: Final = 16_000
 _SHORT_S: Final = 0.004
@@ -21,12 +21,13 @@ _LONG_S: Final = 0.012
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of record: how a stretch of it is read, shown, and named.
+    """One kind of record: how a page of it is read, shown, and named.
 
-    plain: the fields that are shown as they are and never change, the most telling first; by them
-    most records need not be shown to see that they do not match.
+    name: the field with the id of a record. fields: all fields that are shown.
+    plain: the attributes that are shown unchanged and never change, the most selective first. By
+    them a search skips most records without the cost of showing them.
     values: the fields that have a fixed set of values.
-    inbox: the name of the inbox that its records lie in.
+    inbox: the name of the inbox, if the records are of one.
     """
 
     type: EventType
@@ -44,7 +45,7 @@ class Kind:
 
 
 class ShownOnce:
-    """Records as they are shown; each is made only once, however many searches look at it."""
+    """Shows each record once, however many searches look at it."""
 
     def __init__(self, kind: Kind) -> None:
         self._show = kind.shown
@@ -59,30 +60,30 @@ class ShownOnce:
 
 
 class Search:
-    """Takes records, newest first, and keeps the first `limit` of those that match, shown."""
+    """Takes records, newest first, and keeps the first `limit` that match, as they are shown."""
 
     def __init__(self, kind: Kind, match: Mapping[str, object], limit: int) -> None:
         self.found: list[Shown] = []
         self._limit = limit
         self._named = _named(match)
         match = redact_document(match)
-        self._telling = telling(kind, match)
+        self._selective = selective_field(kind, match)
         self._accepts = compiled_match(match)
 
     @property
     def is_full(self) -> bool:
-        """Whether it needs no more records."""
+        """Whether it has found all that it keeps."""
         return len(self.found) >= self._limit
 
     def begin_anew(self) -> None:
-        """Forget what was found."""
+        """Drop what was found, to start over."""
         self.found = []
 
     def take(self, records: Sequence[object], shown: ShownOnce) -> None:
         """Look at the next records."""
         candidates: Iterable[object] = records
-        if self._telling is not None:
-            name, value = self._telling
+        if self._selective is not None:
+            name, value = self._selective
             candidates = [each for each in records if getattr(each, name) == value]
         if self._named:
             candidates = [each for each in candidates if _transaction_id(each) in self._named]
@@ -93,11 +94,10 @@ class Search:
                 self.found.append(each)
 
 
-def telling(kind: Kind, match: Mapping[str, object]) -> tuple[str, object] | None:
-    """A field of the record itself that tells most that do not match; None where there is none.
+def selective_field(kind: Kind, match: Mapping[str, object]) -> tuple[str, object] | None:
+    """The attribute, with its value, that rules out most records that do not match; None if none.
 
-    match: redacted. A `transaction_id` is kept as it came, so it is no such field where it is
-    masked.
+    match: redacted. Records keep a `transaction_id` as it came, so a masked one rules out nothing.
     """
     transaction_id = match.get("transaction_id")
     masked = isinstance(transaction_id, str) and "*" in transaction_id
@@ -106,9 +106,9 @@ def telling(kind: Kind, match: Mapping[str, object]) -> tuple[str, object] | Non
 
 
 def _named(match: Mapping[str, object]) -> tuple[str, ...]:
-    """The `transaction_id` of a search as it is kept and masked; empty unless it is masked.
+    """The `transaction_id` of a search as it came and as it is masked; empty if both are the same.
 
-    Without it a search for one would find others that look the same once they are masked.
+    A search for one must not find others that look the same when they are masked.
     """
     named = match.get("transaction_id")
     masked = redact_text(named) if isinstance(named, str) else named
@@ -120,7 +120,7 @@ def _transaction_id(record: object) -> object:
 
 
 def next_size(size: int, took_s: float) -> int:
-    """How many records to read next, after so many took so long."""
+    """How many records to read next, after `size` records took so many seconds of real time."""
     if took_s < _SHORT_S:
         return min(size * 2, _MOST_AT_ONCE)
     return max(size // 2, AT_ONCE) if took_s > _LONG_S else size

@@ -1,4 +1,4 @@
-"""Fills a service with the life of made-up people, as the sandbox rules would have left it."""
+"""Fills a service with payments and SMS of made-up people, processed by the sandbox rules."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,14 +10,14 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.people import SamplePayment, SampleRecords, SampleSms
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.card_page import STATUS_OF
-from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms import sms_encoding, sms_messages as sms
 from sandbox_sim.domain.sms.sms_messages import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.payments.sandbox_processor import LEAVE_A_TRANSACTION, SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import Settlement
-from sandbox_sim.gateway.payments.submit import LEAVE_A_RECORD
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 from sandbox_sim.gateway.sms import Sms
 
@@ -25,10 +25,10 @@ T = TypeVar("T", SamplePayment, SampleSms)
 
 
 class People(Protocol):
-    """Whoever a gateway is filled with that has nothing to show yet."""
+    """Invents people, and what they pay and write."""
 
     def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
-        """So many payments and SMS, the same every time and everywhere; what is newest is now.
+        """`count` payments and SMS; the same for the same arguments. The newest happen now.
 
         The payments have no `callback_url`.
         """
@@ -36,17 +36,17 @@ class People(Protocol):
 
 
 class Seeded(NamedTuple):
-    """Who lives there now, how many payments left a transaction, and how many SMS were sent."""
+    """The people, how many payments left a transaction, and how many SMS were sent."""
 
-    lives: SampleRecords
+    sample: SampleRecords
     payments: int
     messages: int
 
 
 class Seeding:
-    """settle_delay, transition: those of payments and of SMS.
+    """Seeds a service. Payments and SMS that would have ended by now end, without a callback.
 
-    What would be decided by now is decided, and its callback long forgotten; the rest is pending.
+    settle_delay: from a payment to its success. transition: from an SMS to its final status.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Seeding:
         clock: Clock,
         people: People,
         accounts: Accounts,
+        processor: SandboxProcessor,
         settlement: Settlement,
         sms: Sms,
         clients: Mapping[str, Client],
         *,
-        sandbox: Sandbox,
         settle_delay: timedelta,
         transition: timedelta,
     ) -> None:
@@ -70,61 +70,60 @@ class Seeding:
         self._settlement = settlement
         self._sms = sms
         self._clients = clients
-        self._sandbox = sandbox
+        self._processor = processor
         self._settle_delay = settle_delay
         self._transition = transition
 
     async def seed(
         self, seed: int, service_id: int, count: int, callback_url: str
     ) -> Seeded | None:
-        """So many payments and, as long as there are units, SMS; None where they are there."""
-        lives = self._people.sample_records(seed, service_id, count)
+        """Add `count` payments, and SMS as long as there are units.
+
+        Returns None, and adds nothing, if any of them are there already.
+        """
+        sample = self._people.sample_records(seed, service_id, count)
 
         async def work(unit: Unit) -> Seeded | None:
-            if await _are_there(unit, lives):
+            if await _are_there(unit, sample):
                 return None
             now = self._clock.now()
             payments = messages = 0
-            for purchase in _oldest_first(lives.purchases):
+            for purchase in _oldest_first(sample.purchases):
                 payments += await self._pay(unit, purchase, callback_url, now)
-            for text in _oldest_first(lives.texts):
+            for text in _oldest_first(sample.texts):
                 messages += await self._send(unit, service_id, text, now)
-            return Seeded(lives, payments, messages)
+            return Seeded(sample, payments, messages)
 
         return await self._store.run(work)
 
     async def _pay(
         self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
     ) -> bool:
-        """Whether the payment left a transaction."""
+        """Process a payment of the past; returns whether it left a transaction."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
-        account = self._accounts.checked(payment.operation)
-        available = None
-        if account is not None:
-            available = await self._accounts.reported(unit, payment.service_id, account, at)
-        outcome = decide(payment, self._sandbox, Facts(available=available))
-        if outcome.code not in LEAVE_A_RECORD:
+        outcome = await self._processor.decide(unit, payment, at)
+        if outcome.code not in LEAVE_A_TRANSACTION:
             return False
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
         transaction = Transaction.start(payment, network_id, client_key, at)
-        if outcome.code == "015":
-            await unit.add_transaction(transaction.moved(Status.FAILED, at))
+        if outcome.code == Code.DECLINED:
+            await self._settlement.decline(unit, transaction)
             return True
-        await unit.add_transaction(transaction)
-        await self._accounts.move(unit, transaction)
         status, due = Status.SUCCESSFUL, at + self._settle_delay
         if payment.operation is Operation.CARD:
             status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
+        jobs = await self._settlement.begin(unit, transaction, due)
         if due > now:
-            await unit.add_job(Job(due, JobKind.SETTLE, payment.service_id, network_id))
+            for job in jobs:
+                await unit.add_job(job)
         else:
             await self._settlement.conclude(unit, transaction, status, due, notify=False)
         return True
 
     async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
-        """Whether there were units for the message."""
+        """Send a message of the past; returns whether there were units for it."""
         at, size = now - text.ago, sms_encoding.measure(text.msg_body)
         units, subject = size.page_count, text.processing_id
         if await self._accounts.charge(unit, service_id, units, subject, at) is None:
@@ -143,18 +142,18 @@ class Seeding:
         return True
 
     def _client_key(self, service_id: int) -> str:
-        """Who asked: the first client that may use the service; nobody where none may."""
+        """The first client that may use the service; empty if none may."""
         clients = (each for each in self._clients.values() if each.may_use(service_id))
         return next((each.client_key for each in clients), "")
 
 
-async def _are_there(unit: Unit, lives: SampleRecords) -> bool:
-    """Whether anything of it is kept; payments are forgotten after a while, and messages never."""
-    first = lives.purchases[0]
+async def _are_there(unit: Unit, sample: SampleRecords) -> bool:
+    """Whether any of it is kept: payments are deleted after a while, messages never."""
+    first = sample.purchases[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id
     if await unit.transaction_by_network_id(owner, network_id) is not None:
         return True
-    for text in lives.texts:
+    for text in sample.texts:
         if await unit.messages(owner, text.processing_id):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Snapshots: all that was done, for a service or for all, kept under a name and put back."""
+"""Saves, restores, lists and deletes snapshots of the state of a service, or of all services."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -11,7 +11,7 @@ from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
 
 
 class Snapshots:
-    """What the control API may do with them."""
+    """The snapshots of the control API."""
 
     def __init__(
         self, store: Store, clock: Clock, journal: Journal, deliveries: CallbackDispatcher
@@ -22,13 +22,16 @@ class Snapshots:
         self._deliveries = deliveries
 
     async def save(self, name: str, service_id: int | None) -> Snapshot:
-        """Keep the state of a service, or of all, instead of what had the name before."""
+        """Save the state of a service, or of all (None); replaces a snapshot of the same name."""
         await self._journal.save()
         now = self._clock.now()
         return await self._store.run(lambda unit: unit.save_snapshot(name, service_id, now))
 
     async def restore(self, name: str) -> Snapshot | None:
-        """Put what was kept in the place of what is; whatever is on its way leaves no trace."""
+        """Replace the state by that of the snapshot; None if there is no such snapshot.
+
+        Attempts at callbacks that are running are cancelled and not recorded.
+        """
         every = await self._store.run(lambda unit: unit.snapshots())
         kept = next((each for each in every if each.name == name), None)
         if kept is None:
@@ -39,18 +42,18 @@ class Snapshots:
 
         async def work(unit: Unit) -> Snapshot | None:
             restored = await unit.restore_snapshot(name, now)
-            for topic in (Topic.RULES, Topic.HELD):  # whatever servers have at hand of the state
+            for topic in (Topic.RULES, Topic.HELD_CALLBACKS):  # servers keep copies of these
                 await unit.announce(topic)
             return restored
 
         return await self._store.run(work)
 
     async def delete(self, name: str) -> bool:
-        """Let go of it; whether there was one."""
+        """Delete it; returns whether there was one."""
         return await self._store.run(lambda unit: unit.delete_snapshot(name))
 
     async def list(self, listing: Listing) -> Sequence[Snapshot]:
-        """The newest first; those of one service are those of nothing else."""
+        """A page of the snapshots, newest first. Those of all services belong to no service."""
         every = await self._store.run(lambda unit: unit.snapshots())
         asked = [each for each in every if listing.service_id in {None, each.service_id}]
         return merged_page([asked], listing, attrgetter("name"), attrgetter("taken_at"))

@@ -1,6 +1,7 @@
-"""The rules of users: kept by the store, and at hand in every server, so that to have none is free.
+"""User rules: saved in the store, with a copy in the memory of every server.
 
-The newest rule that is for a request and not used up is the one that applies.
+The copy makes a request without a matching rule cost no query. The newest rule that matches a
+request and is not used up applies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +20,15 @@ from sandbox_sim.gateway.ports import Clock, Ids, Store, Topic, Unit
 
 
 class TooManyUserRules(Exception):
-    """There are `MAX_RULES` of the kind, and each may still apply."""
+    """There are `MAX_USER_RULES` of the kind already, and none of them is used up."""
 
 
 class UserRules:
-    """`loaded` is what there is; whatever changes rules has it read again, on every server.
+    """Adds, lists and deletes user rules, and finds those that match a request.
 
-    at_hand: the rules of each kind, the newest first; their counts may be out of date. The lists
-    stay the same ones, so whoever asks with each request can keep its own and look whether it is
-    empty.
+    loaded: the copy, newest first, of each kind; the counts in it may be out of date. Each change
+    makes every server load it again. The lists themselves stay the same objects, so a caller can
+    keep one and look whether it is empty.
     """
 
     def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
@@ -38,13 +39,13 @@ class UserRules:
         store.watch_topic(Topic.RULES, self.load)
 
     async def load(self) -> None:
-        """Have at hand what the store has."""
+        """Load the copy from the store again."""
         rules = await self._store.run(lambda unit: unit.user_rules())
         for kind, loaded in self.loaded.items():
             loaded[:] = [rule for rule in rules if rule.kind is kind]
 
     def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
-        """The rules of a kind that are for a request and were not used up when they were read."""
+        """The loaded rules of a kind that match a request and are not used up."""
         return [
             rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
         ]
@@ -52,7 +53,10 @@ class UserRules:
     async def add(
         self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
     ) -> UserRule:
-        """Add one; where there are too many, those that are used up make room."""
+        """Add a rule and return it. If there are too many, those that are used up are deleted.
+
+        Raises `TooManyUserRules` if none is.
+        """
         rule = UserRule(self._ids.record_id(), kind, match, effect, times, self._clock.now())
 
         async def work(unit: Unit) -> None:
@@ -70,13 +74,13 @@ class UserRules:
         return rule
 
     async def listed(self, kind: UserRuleKind, listing: Listing) -> Sequence[UserRule]:
-        """The rules of a kind as they stand, the newest first."""
+        """A page of the rules of a kind, newest first, with their present counts."""
         rules = await self._store.run(lambda unit: unit.user_rules())
         asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
         return merged_page([asked], listing, attrgetter("id"), attrgetter("created_at"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
-        """Take out those of one service, or all of the kind; how many there were."""
+        """Delete the rules of one service, or all of the kind; returns how many there were."""
 
         async def work(unit: Unit) -> int:
             rules = [rule for rule in await unit.user_rules() if _is_of(rule, kind, service_id)]
@@ -88,7 +92,7 @@ class UserRules:
         return await self._store.run(work)
 
     async def remove(self, kind: UserRuleKind, rule_id: str) -> bool:
-        """Take out one; whether there was such a one."""
+        """Delete one rule; returns whether there was one."""
 
         async def work(unit: Unit) -> bool:
             rule = await unit.user_rule(rule_id)
@@ -106,13 +110,13 @@ def _is_of(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
 
 
 async def still_open(unit: Unit, known: UserRule) -> UserRule | None:
-    """A rule that was at hand as it stands now, locked; None where it is gone or used up."""
+    """The present state of a loaded rule, which it locks; None if it is gone or used up."""
     rule = await unit.user_rule(known.id)
     return None if rule is None or rule.used_up else rule
 
 
 async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
-    """Keep that a rule met a request; every server hears when it is used up by that."""
+    """Count a request that a rule matched; if that uses it up, every server loads the rules."""
     met = rule.counted(applied=applied)
     await unit.save_user_rule(met)
     if met.used_up:

@@ -1,4 +1,4 @@
-"""Waiting for something to happen: looked at after every write, until real time is up."""
+"""Waiting until the state is as expected: looked at after every write, for a limited real time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,19 +8,20 @@ from sandbox_sim.gateway.ports import Clock, Store
 
 T = TypeVar("T")
 
-# A replica hears of what another one wrote at the latest after so much real time.
+# Real time, in seconds, after which it looks again even without a write: another server may have
+# written.
 _LOOK_AGAIN_S: Final = 0.5
 
 
 class ChangeWaiter:
-    """Looks whenever the store was written to."""
+    """For tests in this process: looks whenever the store was written to."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     async def until(self, look: Callable[[], Awaitable[T | None]], timeout_s: float) -> T | None:
-        """What `look` finds, as soon as it finds something; None after `timeout_s` seconds."""
+        """The first result of `look` that is not None; None after `timeout_s` of real time."""
         until = self._clock.monotonic() + timeout_s
         wake = asyncio.Event()
         unwatch = self._store.watch(wake.set)

@@ -2,8 +2,8 @@
 
 A waiter searches the store once, when it begins. From then on it receives every record of its kind
 and service that is written, and keeps the ids of those that match. When it has enough of them, it
-searches once more, for the answer. So a payment costs a waiter of another service nothing, and a
-waiter of its own service one comparison.
+searches once more, for the answer. So a payment pays nothing for the waiters of other services, and
+one comparison for each waiter of its own.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from sandbox_sim.gateway.ports import Clock, Relay
 
 Shown = Mapping[str, object]
 
-# After one of these a waiter cannot know which records there are, so it searches again.
+# These change many records at once; a waiter searches again after one of them.
 _MANY_CHANGED: Final = frozenset({EventType.RESET, EventType.RESTORE, EventType.GAP})
-# Real time after which a waiter searches again where other servers share the store, and then after
-# twice as long each time: what another server wrote as the waiter began, or just before it was
-# killed, is not received.
+# Real time, in seconds, after which a waiter searches again if other servers share the store; each
+# time it waits twice as long. Without that it would miss what another server wrote while the waiter
+# began, or just before that server was killed.
 _SEARCH_AGAIN_S: Final = 0.5
 
 
 class Subject(NamedTuple):
-    """What a waiter receives: records of this kind, of one service or of all, or of one inbox."""
+    """Which records a waiter receives: of one kind, and of a service, of all, or of an inbox."""
 
     type: EventType
     service_id: int | None = None
@@ -37,8 +37,9 @@ class Subject(NamedTuple):
 class Awaited(NamedTuple):
     """Which records a waiter waits for, and how many.
 
-    id_field: the field that names a record. field: an attribute of records that never changes, and
-    the value that it has in those that match.
+    id_field: the field with the id of a record.
+    field: an attribute of records that never changes, and the value that matching ones have.
+    enough: how many must match.
     """
 
     subject: Subject
@@ -49,9 +50,9 @@ class Awaited(NamedTuple):
 
 
 class Came(NamedTuple):
-    """What a wait ends with.
+    """The result of a wait.
 
-    records: the newest ones that match, or None where too few came in time.
+    records: the newest ones that match; None if too few matched in time.
     matching: how many match.
     """
 
@@ -60,10 +61,10 @@ class Came(NamedTuple):
 
 
 class Waiter:
-    """Keeps the ids of the records that match, as far as it knows them.
+    """Keeps the ids of the matching records that it knows of.
 
-    must_search: it has enough of them, or does not know which there are any more.
-    wake: set then, and whenever the clock is set.
+    must_search: it has enough of them, or many records have changed.
+    wake: set when `must_search` becomes true, and whenever the clock is set.
     """
 
     def __init__(self, wanted: Awaited) -> None:
@@ -89,17 +90,17 @@ class Waiter:
             self._note(record_id, accepted=accepted)
 
     def search_again(self) -> None:
-        """More changed than it receives."""
+        """Search again: there are enough records, or many have changed."""
         self.must_search = True
         self.wake.set()
 
     def search_begins(self) -> None:
-        """What is received from now on may be missing in what the search finds."""
+        """From now on records are received that the search may not find."""
         self.must_search = False
         self._meanwhile = {}
 
     def search_ended(self, found: Sequence[Shown]) -> None:
-        """These are all that matched; what was received meanwhile is newer."""
+        """The search found these. Records that were received meanwhile are newer."""
         self._ids = {str(record[self.wanted.id_field]) for record in found}
         meanwhile, self._meanwhile = self._meanwhile or {}, None
         for record_id, accepted in meanwhile.items():
@@ -115,9 +116,9 @@ class Waiter:
 
 
 class _Index:
-    """The waiters of a subject by the field and value that they wait for.
+    """The waiters of a subject, by the field and value that they wait for.
 
-    So a record that none of them waits for costs the same however many they are.
+    So a record that none of them waits for costs the same with one waiter as with many.
     """
 
     def __init__(self) -> None:
@@ -127,12 +128,12 @@ class _Index:
         return bool(self._by_field)
 
     def add(self, waiter: Waiter) -> None:
-        """Let it receive records."""
+        """Add a waiter."""
         name, value = _place_of(waiter)
         self._by_field.setdefault(name, {}).setdefault(value, set()).add(waiter)
 
     def remove(self, waiter: Waiter) -> None:
-        """It receives no more."""
+        """Remove a waiter."""
         name, value = _place_of(waiter)
         by_value = self._by_field[name]
         by_value[value].discard(waiter)
@@ -142,7 +143,7 @@ class _Index:
             del self._by_field[name]
 
     def concerned(self, record: object) -> list[Waiter]:
-        """Those that may wait for a record: all of them where it is None, and not known."""
+        """The waiters that may wait for this record; all of them for None, an unknown record."""
         found: list[Waiter] = []
         for name, by_value in self._by_field.items():
             if name is None or record is None:
@@ -158,7 +159,7 @@ def _place_of(waiter: Waiter) -> tuple[str | None, object]:
 
 
 class Waiters:
-    """All waiters of a server, by what they receive."""
+    """All waiters of a server, by what they receive. False while there is none."""
 
     def __init__(self, clock: Clock, relay: Relay | None = None) -> None:
         self._clock = clock
@@ -171,12 +172,12 @@ class Waiters:
         return bool(self._waiting)
 
     def receive(self, events: Sequence[Event]) -> None:
-        """These were committed, here or on another server; never waits."""
+        """Pass on events that were committed, here or on another server; never waits."""
         for event in events:
             if event.type in _MANY_CHANGED:
                 self._search_again(event.service_id)
                 continue
-            # A record of no service has one subject here, and a set keeps it once.
+            # A set, because for a record without a service the first two subjects are equal.
             subjects = {
                 Subject(event.type, event.service_id, event.inbox),
                 Subject(event.type, None, event.inbox),
@@ -194,9 +195,9 @@ class Waiters:
         search: Callable[[], Awaitable[Sequence[Shown]]],
         timeout_s: float,
     ) -> Came:
-        """Return as soon as enough records match, or after so many seconds of real time.
+        """Return as soon as enough records match, or after `timeout_s` of real time.
 
-        search: finds the newest that match in the store, at most `wanted.enough` of them.
+        search: finds the newest matching records in the store, at most `wanted.enough`.
         """
         now = self._clock.monotonic
         until = now() + timeout_s

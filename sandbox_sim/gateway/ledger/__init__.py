@@ -1,1 +1,1 @@
-"""Balances of services, and the ledger that they are sums of."""
+"""The balances of services, and the ledger of their postings."""

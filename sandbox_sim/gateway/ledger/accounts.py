@@ -13,7 +13,11 @@ from sandbox_sim.gateway.ports import Unit
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """live: the setting `balances`; sms_initial_units: where an SMS account opens."""
+    """Reads and moves the balances of services.
+
+    live: whether balances move; the setting `balances`.
+    sms_initial_units: the units that an SMS account opens with.
+    """
 
     live: bool = False
     sms_initial_units: int = 500
@@ -21,7 +25,7 @@ class Accounts:
     async def balance(
         self, unit: Unit, service_id: int, account: Account, now: datetime
     ) -> Balance:
-        """An account's balance; the first look opens it."""
+        """An account's balance; opens the account if it has none. Locks it until the unit ends."""
         balance = await unit.balance(service_id, account)
         if balance is None:
             opening = ledger.opening_posting(service_id, account, self.sms_initial_units, now)
@@ -32,18 +36,21 @@ class Accounts:
     async def reported(
         self, unit: Unit, service_id: int, account: Account, now: datetime
     ) -> Decimal:
-        """What `get_account_balance` says, and what a payout is held against."""
+        """The balance that `get_account_balance` shows and that a payment must not exceed."""
         if not self.live:
             return ledger.fixed_balance(service_id, account)
         return (await self.balance(unit, service_id, account, now)).amount
 
     def checked(self, operation: Operation) -> Account | None:
-        """The account that must hold what an operation spends (fixed: of payouts only)."""
+        """The account that must cover what an operation spends; None if none is checked.
+
+        With fixed balances only payouts are checked.
+        """
         checks = self.live or operation is Operation.PAYOUT
         return ledger.spent_from(operation) if checks else None
 
     async def move(self, unit: Unit, transaction: Transaction) -> None:
-        """Post what the transaction moves by the status it has reached."""
+        """Post what the transaction moves in its present status; nothing if balances are fixed."""
         posting = ledger.posting_for(transaction) if self.live else None
         if posting is None:
             return
@@ -53,7 +60,7 @@ class Accounts:
     async def charge(
         self, unit: Unit, service_id: int, units: int, subject: str, now: datetime
     ) -> int | None:
-        """Take SMS units and tell what is left; None, and nothing taken, where too few are."""
+        """Take SMS units; returns how many are left, or None if there are too few to take."""
         balance = await self.balance(unit, service_id, Account.SMS, now)
         left = int(balance.amount) - units
         if left < 0:
@@ -62,7 +69,7 @@ class Accounts:
         return left
 
     async def topup(self, unit: Unit, service_id: int, units: int, now: datetime) -> int:
-        """Add SMS units and tell how many there are then."""
+        """Add SMS units; returns how many there are then."""
         balance = await self.balance(unit, service_id, Account.SMS, now)
         await unit.post(Posting(service_id, Account.SMS, Decimal(units), "topup", "", now))
         return int(balance.amount) + units

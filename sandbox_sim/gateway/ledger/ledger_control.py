@@ -1,4 +1,4 @@
-"""The ledger for whoever keeps the sandbox: SMS units topped up, postings read, balances audited.
+"""What the control API does with the ledger: top up SMS units, list postings, audit balances.
 
 Source: D22.
 """
@@ -15,10 +15,11 @@ _ORDER = {account: place for place, account in enumerate(Account)}
 
 
 class LedgerPage(NamedTuple):
-    """Lines, newest first; `next` is the query's `after` for those that follow, None at the end.
+    """A page of lines, newest first.
 
-    audits: of the service asked for, or of all, by service and account. They come with the first
-    page only: turning a page must not cost that all postings are added up.
+    next: the `after` of the query for the next page; None at the end.
+    audits: of the service in the query, or of all, by service and account. Only the first page has
+    them, because an audit adds up all postings.
     """
 
     lines: Sequence[LedgerLine]
@@ -27,7 +28,7 @@ class LedgerPage(NamedTuple):
 
 
 class Ledger:
-    """What the control API may do with the accounts of any service."""
+    """The accounts of any service."""
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
         self._store = store
@@ -35,14 +36,14 @@ class Ledger:
         self._accounts = accounts
 
     async def topup(self, service_id: int, units: int) -> int:
-        """Add SMS units to a service, known or not; how many it has then."""
+        """Add SMS units to any service, also to one that is new; returns how many it has then."""
         return await self._store.run(
             lambda unit: self._accounts.topup(unit, service_id, units, self._clock.now())
         )
 
     async def page(self, query: LedgerQuery) -> LedgerPage:
-        """The page that the query asks for, and with the first one the audit."""
-        # One line more than asked for tells whether any follow.
+        """The page that the query asks for; the first one has the audit too."""
+        # One line more than the limit shows whether another page follows.
         one_more = replace(query, limit=query.limit + 1)
 
         async def work(unit: Unit) -> LedgerPage:

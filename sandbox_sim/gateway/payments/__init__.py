@@ -1,1 +1,1 @@
-"""Taking payments, settling them, and answering queries about them."""
+"""Processing payments, settling transactions, and answering queries about them."""

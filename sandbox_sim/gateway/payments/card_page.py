@@ -1,4 +1,4 @@
-"""The hosted card page behind `redirect_url`: opened, decided by a person, or by time (D20)."""
+"""The hosted card page behind `redirect_url`: a person decides the payment, or time does (D20)."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,18 @@ from sandbox_sim.gateway.ports import Clock, Store, Unit
 
 
 class Page(NamedTuple):
-    """What the page shows: the payment, and what was wrong with the card that was entered."""
+    """What the page shows.
 
-    checkout: CardPage
+    problem: what is wrong with the card number that was entered; None if nothing is.
+    """
+
+    card_page: CardPage
     transaction: Transaction
     problem: str | None = None
 
 
 class CardPages:
-    """Every method answers None for a page that does not exist or has expired."""
+    """Every method returns None for a page that does not exist or has expired."""
 
     def __init__(
         self, store: Store, clock: Clock, settlement: Settlement, sandbox: Sandbox
@@ -29,7 +32,10 @@ class CardPages:
         self._sandbox = sandbox
 
     async def view(self, card_page_id: str, *, opening: bool) -> Page | None:
-        """The page; `opening` it (a GET, not a HEAD) leaves the decision to the person."""
+        """The page of this id.
+
+        opening: a browser opens it (GET, not HEAD), so that from now on a person decides.
+        """
 
         async def work(unit: Unit) -> Page | None:
             page = await self._page(unit, card_page_id)
@@ -40,7 +46,7 @@ class CardPages:
         return await self._store.run(work)
 
     async def choose(self, card_page_id: str, choice: Choice, card_number: str) -> Page | None:
-        """Pay, fail or cancel; a payment that is decided already stays as it is."""
+        """Pay, fail or cancel; a payment that was decided before stays as it is."""
 
         async def work(unit: Unit) -> Page | None:
             page = await self._page(unit, card_page_id)
@@ -55,7 +61,7 @@ class CardPages:
                 transaction = transaction._replace(payment=paid)
             to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
             if to is Status.PENDING:
-                return page  # an override keeps it so
+                return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).
             decided = await self._settlement.conclude(
                 unit,
@@ -69,10 +75,10 @@ class CardPages:
         return await self._store.run(work)
 
     async def _page(self, unit: Unit, card_page_id: str) -> Page | None:
-        checkout = await unit.card_page(card_page_id)
-        if checkout is None:
+        card_page = await unit.card_page(card_page_id)
+        if card_page is None:
             return None
         transaction = await unit.transaction_by_network_id(
-            checkout.service_id, checkout.network_transaction_id
+            card_page.service_id, card_page.network_transaction_id
         )
-        return None if transaction is None else Page(checkout, transaction)
+        return None if transaction is None else Page(card_page, transaction)

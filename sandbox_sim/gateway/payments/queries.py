@@ -1,15 +1,15 @@
-"""Transaction status and account balance: they change nothing. Source: service.6."""
+"""The queries `get_transaction_status` and `get_account_balance`. Source: service.6."""
 
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.payments.transactions import STATUS_RETENTION, status_record
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 
 
 class Queries:
-    """What a client may ask about its service."""
+    """Answers the queries of clients about their services."""
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
         self._store = store
@@ -24,10 +24,10 @@ class Queries:
         if transaction is None:
             minutes = STATUS_RETENTION.total_seconds() / 60
             why = f"the service made no such transaction within the last {minutes:.0f} minutes"
-            return Reply("027", "sandbox.8", why)
+            return Reply(Code.NO_SUCH_TRANSACTION, "sandbox.8", why)
         why = f"status {transaction.status}"
         fields = {"response_data": status_record(transaction)}
-        return Reply("000", "sandbox.8", why, fields=fields)
+        return Reply(Code.SUCCESS, "sandbox.8", why, fields=fields)
 
     async def account_balance(self, service_id: int) -> Reply:
         """`get_account_balance`."""
@@ -44,4 +44,4 @@ class Queries:
         record = await self._store.run(work)
         rule = "D21" if self._accounts.live else "sandbox.9"
         why = "live balances" if self._accounts.live else "the interface's figures"
-        return Reply("000", rule, why, fields={"response_data": record})
+        return Reply(Code.SUCCESS, rule, why, fields={"response_data": record})

@@ -1,6 +1,6 @@
-"""How a transaction ends: its status is decided, money moves, and its callback is promised."""
+"""How a transaction begins and ends: its status changes, money moves, its callback is planned."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +16,11 @@ from sandbox_sim.gateway.ports import Ids, Topic, Unit
 
 @dataclass(frozen=True, slots=True)
 class CallbackSettings:
-    """How callbacks are written: the settings `callback_profile(s)` and `sign_callbacks`."""
+    """How callbacks are written.
+
+    profile, profiles, signed: the settings `callback_profile`, `callback_profiles` and
+    `sign_callbacks`.
+    """
 
     profile: Profile = Profile.TRANS
     profiles: Mapping[str, Profile] = field(default_factory=dict)
@@ -24,20 +28,52 @@ class CallbackSettings:
 
 
 class Settlement:
-    """Ends transactions, whoever decided: time, or a person on the hosted page."""
+    """Begins transactions, and ends them: by time, by a person on the card page, or by hand."""
 
     def __init__(
-        self, ids: Ids, accounts: Accounts, clients: Mapping[str, Client], notices: CallbackSettings
+        self,
+        ids: Ids,
+        accounts: Accounts,
+        clients: Mapping[str, Client],
+        callback_settings: CallbackSettings,
     ) -> None:
         self._ids = ids
         self._accounts = accounts
         self._clients = clients
-        self._callback_settings = notices
+        self._callback_settings = callback_settings
+
+    async def begin(self, unit: Unit, transaction: Transaction, due: datetime) -> Sequence[Job]:
+        """Save a pending transaction and post what it spends; returns the job that settles it.
+
+        due: when it is settled without an override; the override's delay comes on top.
+
+        The caller adds the job in the same unit. There is none where a person decides, and none
+        where the override asks for the callback before the answer: then the transaction ends here.
+        """
+        await unit.add_transaction(transaction)
+        if self._accounts.live:
+            await self._accounts.move(unit, transaction)
+        override = transaction.override
+        if override is not None:
+            if override.callback.before_response and override.status is not Status.PENDING:
+                at = transaction.initiated_at
+                await self.conclude(unit, transaction, transaction.final_status, at)
+                return ()
+            due += override.delay
+        if transaction.by_hand:
+            return ()
+        subject = transaction.network_transaction_id
+        return (Job(due, JobKind.SETTLE, transaction.service_id, subject),)
+
+    async def decline(self, unit: Unit, transaction: Transaction) -> None:
+        """Save a new transaction as failed: a simulated decline, without a callback (D16)."""
+        await unit.add_transaction(transaction.moved(Status.FAILED, transaction.initiated_at))
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE`: a transaction succeeds, or as it was told (D16, D31).
+        """The handler of `SETTLE`: a transaction succeeds, or ends as its override says (D16, D31).
 
-        A card payment does so where no browser opened its page: the simulated redirect (D20).
+        Does nothing if it has ended, or if a person decides: a browser has opened the card page
+        (D20).
         """
         transaction = await unit.transaction_by_network_id(job.service_id, job.subject)
         if transaction is not None and transaction.settles_by_itself:
@@ -52,36 +88,42 @@ class Settlement:
         *,
         notify: bool = True,
     ) -> Transaction:
-        """Decide a transaction; with `notify` its callback falls due at once, after the status."""
+        """End a transaction in this status; returns it. Raises `IllegalTransition` if it has ended.
+
+        notify: whether it has a callback, which falls due at once.
+        """
         decided = transaction.moved(to, now)
-        # The callback takes the secret part of its address over.
+        # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
         await self._accounts.move(unit, decided)
         if notify:
-            await self._promise_callback(unit, decided, now)
+            await self._add_callback(unit, decided, now)
         return decided
 
-    async def _promise_callback(self, unit: Unit, transaction: Transaction, now: datetime) -> None:
+    async def _add_callback(self, unit: Unit, transaction: Transaction, now: datetime) -> None:
         callback = self._callback(transaction, now)
         if transaction.override is not None:
-            await self._promise_as_told(unit, callback, transaction.override, now)
+            await self._add_overridden(unit, callback, transaction.override, now)
             return
         await unit.save_callback(callback)
         await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))
 
-    async def _promise_as_told(
+    async def _add_overridden(
         self, unit: Unit, callback: Callback, override: Override, now: datetime
     ) -> None:
-        """Each of its deliveries is a callback by itself, with attempts of its own."""
-        manner = override.callback
-        for name in (callback.id, *(self._ids.record_id() for _ in range(1, manner.duplicate))):
-            each = override.applied_to(callback)._replace(id=name)
+        """Add the callback as the override says; each duplicate has its own id and attempts."""
+        behaviour = override.callback
+        for callback_id in (
+            callback.id,
+            *(self._ids.record_id() for _ in range(1, behaviour.duplicate)),
+        ):
+            each = override.applied_to(callback)._replace(id=callback_id)
             await unit.save_callback(each)
-            departure = manner.delivery_job(each, now)
-            if departure is not None:
-                await unit.add_job(departure)
-        if manner.reorder:
-            await unit.announce(Topic.HELD)
+            job = behaviour.delivery_job(each, now)
+            if job is not None:
+                await unit.add_job(job)
+        if behaviour.reorder:
+            await unit.announce(Topic.HELD_CALLBACKS)
 
     def _callback(self, transaction: Transaction, now: datetime) -> Callback:
         client = self._clients.get(transaction.client_key)
@@ -92,7 +134,7 @@ class Settlement:
         profile = callbacks.choose_profile(url, self._callback_settings.profiles, default)
         key = client.secret_key if client is not None and self._callback_settings.signed else None
         if transaction.override is not None:
-            manner = transaction.override.callback
-            profile = manner.profile or profile
-            key = WRONG_KEY if manner.bad_signature else key
+            behaviour = transaction.override.callback
+            profile = behaviour.profile or profile
+            key = WRONG_KEY if behaviour.bad_signature else key
         return callbacks.compose(transaction, profile, key, self._ids.record_id(), now)

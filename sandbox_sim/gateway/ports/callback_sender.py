@@ -8,7 +8,7 @@ from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
 
 
 class CallbackSender(Protocol):
-    """How a callback leaves the house."""
+    """Sends callbacks over the network."""
 
     async def send(
         self,
@@ -18,8 +18,9 @@ class CallbackSender(Protocol):
         timeout: timedelta,
         on_status: Callable[[], None] = lambda: None,
     ) -> ReceiverResponse:
-        """One POST. Whatever goes wrong comes back as an answer that says so; nothing raises.
+        """Make one POST; returns the receiver's answer, or one that says what went wrong.
 
-        on_status: called as soon as the receiver's HTTP status is there.
+        Raises nothing of the network. timeout: real time for all of it.
+        on_status: called as soon as the receiver's HTTP status has arrived.
         """
         ...

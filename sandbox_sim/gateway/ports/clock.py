@@ -8,7 +8,7 @@ from sandbox_sim.domain.control.clock import ClockState
 
 
 class Clock(Protocol):
-    """Two times: the gateway's, which can be moved and frozen, and the real one, which goes on."""
+    """Two times: gateway time, which can be moved and frozen, and real time, which always runs."""
 
     def now(self) -> datetime:
         """Gateway time, in UTC."""
@@ -24,19 +24,19 @@ class Clock(Protocol):
 
     @property
     def state(self) -> ClockState:
-        """How it is set."""
+        """How gateway time is set."""
         ...
 
     def set_to(self, state: ClockState) -> None:
-        """Take over how another clock is set; whoever waits looks again."""
+        """Set gateway time as another clock is set. Every `wait` returns, to look again."""
         ...
 
     def move_to(self, moment: datetime) -> None:
-        """Make `now()` this moment; whoever waits for an earlier one wakes."""
+        """Set gateway time to this moment. Every `wait` for an earlier one returns."""
         ...
 
     def freeze(self) -> None:
-        """Let gateway time stand still; real time goes on."""
+        """Stop gateway time; real time goes on."""
         ...
 
     def resume(self) -> None:
@@ -44,15 +44,18 @@ class Clock(Protocol):
         ...
 
     async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
-        """Return when `wake` is set or so much real time has passed."""
+        """Return when `wake` is set, or after so much real time."""
         ...
 
     async def pause(self, seconds: float) -> None:
-        """Let real time pass."""
+        """Return after so much real time."""
         ...
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
-        """Return when `wake` is set, when gateway time has reached `until`, or to look again."""
+        """Return when `wake` is set or gateway time has reached `until`; perhaps earlier.
+
+        until: None waits for `wake` alone. It can return early, so the caller looks again.
+        """
         ...
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:

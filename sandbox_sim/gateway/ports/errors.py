@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# Real time between two tries of whoever has to wait for a store that is away.
+# Real time, in seconds, between two tries of a task that needs a store which is away.
 STORE_PAUSE_S: Final = 1.0
 
 
@@ -11,4 +11,4 @@ class StoreError(Exception):
 
 
 class JobLost(Exception):
-    """A claimed job is ours no more: done already, forgotten, or another server's by now."""
+    """A claimed job is not ours any more: finished, deleted, or claimed by another server."""

@@ -1,16 +1,19 @@
-"""Identifiers and chance."""
+"""Identifiers and random numbers."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 
 class Ids(Protocol):
-    """Identifiers; each call gives one that was not given before. And chance."""
+    """Identifiers, of which each call returns a new one, and random numbers.
 
-    first: int  # the number to begin with on a state that none were reserved on
+    first: the number to begin with on a state that none were reserved on.
+    """
+
+    first: int
 
     def use_numbers(self, numbers: range, on_low: Callable[[], None]) -> None:
-        """Make every id of these numbers from now on; call `low` when half of them are given."""
+        """Make every id from these numbers; call `on_low` once when half of them are used."""
         ...
 
     def network_transaction_id(self) -> str:
@@ -18,7 +21,7 @@ class Ids(Protocol):
         ...
 
     def record_id(self) -> str:
-        """For `processing_id` and `batch_id`."""
+        """For `processing_id`, `batch_id`, and the ids of callbacks, user rules and deliveries."""
         ...
 
     def request_id(self) -> str:
@@ -26,7 +29,7 @@ class Ids(Protocol):
         ...
 
     def token(self) -> str:
-        """Unguessable, for addresses that are their own key."""
+        """An id that nobody can guess, for addresses that work without credentials."""
         ...
 
     def draw(self) -> float:

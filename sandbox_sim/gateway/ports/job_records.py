@@ -1,4 +1,4 @@
-"""Jobs, as a unit of work sees them."""
+"""Jobs, as a unit of work reads and writes them."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -8,18 +8,36 @@ from sandbox_sim.domain.jobs import Job
 
 
 class JobRecords(Protocol):
-    """Work that falls due later."""
+    """Work that falls due later.
+
+    A job is free, claimed or finished. Only a free job can be claimed, by one server at a time, and
+    only the server that has claimed it can finish it. A claim outlasts its unit of work. When a
+    server closes, or dies and its lease runs out, its claimed jobs are free again.
+    """
 
     async def add_job(self, job: Job) -> None:
-        """Save a job; the store numbers it."""
+        """Add a free job; the store numbers it. Does not lock.
+
+        One exception: a job of a transaction in the answer gate, due almost at once, begins as
+        claimed where several servers share the state. See `gateway.ports.answer_gate`.
+        """
         ...
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
-        """The jobs due at `now`, oldest first; nobody else gets them until they are finished."""
+        """Claim the free jobs that are due at `now`, at most `limit`; those due first come first.
+
+        Jobs due at one moment come in the order in which they were added. Passes over jobs that
+        another unit is claiming, and waits for none.
+        """
         ...
 
     async def finish(self, job: Job) -> None:
-        """A claimed job is done; `JobLost` where it is ours no more."""
+        """Delete a job that this server has claimed.
+
+        Raises `JobLost` if it is not claimed by us any more: it was finished, a reset or a restore
+        has deleted it, or the lease ran out and another server has it. Then the unit must end: what
+        it would write is not ours to write.
+        """
         ...
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
@@ -34,5 +52,5 @@ class JobRecords(Protocol):
         ...
 
     async def next_due(self) -> datetime | None:
-        """When the next unclaimed job falls due."""
+        """When the next free job falls due; None if there is none. Does not lock."""
         ...

@@ -7,17 +7,17 @@ from sandbox_sim.domain.control.events import Event
 
 
 class Relay(Protocol):
-    """How servers that share a store tell one another what happened, for the live feed."""
+    """Sends events to the servers that share a store, and receives theirs."""
 
     @property
     def has_remote_readers(self) -> bool:
-        """Whether another server has readers."""
+        """Whether another server listens."""
         ...
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Let the others hear of what happened here; never waits."""
+        """Send events of this server to the others; never waits."""
         ...
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        """Call `heard` with what happens elsewhere, until what is returned is called."""
+        """Call `heard` with the events of other servers; returns a function that stops it."""
         ...

@@ -1,4 +1,4 @@
-"""Messages, as a unit of work sees them."""
+"""SMS messages, as a unit of work reads and writes them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,24 +8,33 @@ from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message
 
 
 class SmsRecords(Protocol):
-    """Messages."""
+    """The SMS messages of services."""
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
-        """Save a send: one message, or all of a batch."""
+        """Add one message, or all of a batch; at least one, and all of one service.
+
+        Locks the messages of the service, so that their order has no gaps.
+        """
         ...
 
     async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
-        """The message with this `processing_id`, or those of this `batch_id`."""
+        """The message with this `processing_id`, or those of this `batch_id`, oldest first.
+
+        Empty if there are none. Does not lock.
+        """
         ...
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
-        """Replace messages that were added before."""
+        """Replace messages that were added before. Does not lock."""
         ...
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
-        """Messages, newest first; ids are `processing_id`."""
+        """A page of the messages, newest first; ids are `processing_id`. Does not lock."""
         ...
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        """One page, newest first, and how many messages the filters admit in all."""
+        """A page of a service's messages, newest first, and how many match in all.
+
+        Does not lock.
+        """
         ...

@@ -1,11 +1,11 @@
-"""What every server of a gateway reacts to at once."""
+"""The changes that every server has to follow at once."""
 
 from enum import StrEnum
 
 
 class Topic(StrEnum):
-    """What every server of a gateway has to hear of at once."""
+    """What has changed. A server that hears of it reads its copy of that again from the store."""
 
     CLOCK = "clock"
     RULES = "rules"
-    HELD = "held"
+    HELD_CALLBACKS = "held"

@@ -21,8 +21,19 @@ class Unit(
     ControlRecords,
     Protocol,
 ):
-    """One unit of work on the state: all of it happens, or none.
+    """One unit of work on the state: either all that it writes is saved, or nothing.
 
-    Its methods are coroutines so that a store may wait for its database; work handed to
-    `Store.run` awaits nothing but them. What was written in a unit is read back in it.
+    Its methods are coroutines because a store may wait for its database. Work that is given to
+    `Store.run` awaits nothing else. A unit reads what it has written itself.
+
+    Locking. In memory and in SQLite one unit runs at a time. In Postgres units run side by side; a
+    method that locks says so. A lock covers one key, also where there is no such record yet, and
+    lasts until the unit ends: the next unit that locks the key waits, and then reads what this one
+    wrote. What is read without a lock may change before the unit ends.
+
+    Errors. Every method may raise `StoreError`, and then the unit must end. A method that raises
+    anything else says so.
+
+    Order. "Newest first" and "oldest first" mean the order in which records were first added, by
+    all servers; a later `save` does not move a record.
     """

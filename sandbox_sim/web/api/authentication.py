@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.rate_limit import Bucket, RateLimit, take
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.gateway.ports import Clock
 
 
@@ -34,7 +34,7 @@ class Authentication:
             return client
         if not headers.get("User-Agent", "").strip():
             message = "The User-Agent header is missing or blank; send one that names your software"
-            return Reply("403", "D4", "the User-Agent header is missing or blank", message)
+            return Reply(Code.FORBIDDEN, "D4", "the User-Agent header is missing or blank", message)
         if self._limit is not None:
             bucket, wait = take(
                 self._buckets.get(client.client_key), self._limit, self._clock.monotonic()
@@ -43,7 +43,7 @@ class Authentication:
             if wait:
                 seconds = str(math.ceil(wait))
                 why = f"more than {self._limit.per_minute:g} requests a minute"
-                return Reply("429", "D10", why, headers={"Retry-After": seconds})
+                return Reply(Code.TOO_MANY_REQUESTS, "D10", why, headers={"Retry-After": seconds})
         return client
 
     def knows(self, headers: Mapping[str, str]) -> bool:
@@ -76,10 +76,12 @@ def service_refusal(client: Client, service_id: int) -> Reply | None:
     """Why this client may not use this service (D2), or the world that its mode names (D32)."""
     if client.mode is ServiceMode.PRODUCTION:
         why = "these are production credentials and the server runs without --production"
-        return Reply("403", "D32", why)
+        return Reply(Code.FORBIDDEN, "D32", why)
     if not client.may_use(service_id):
         why = f"the credentials are not for service {service_id}"
-        return Reply("403", "D2", why, f"You do not have access to service_id {service_id}")
+        return Reply(
+            Code.FORBIDDEN, "D2", why, f"You do not have access to service_id {service_id}"
+        )
     return None
 
 
@@ -92,4 +94,4 @@ def _basic(pair: bytes) -> str:
 
 
 def _stranger(why: str) -> Reply:
-    return Reply("100", "D3", why)
+    return Reply(Code.NOT_AUTHENTICATED, "D3", why)

@@ -10,12 +10,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
+from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.activity_log import ActivityLog
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
-from sandbox_sim.gateway.ports import Clock, Ids, StoreError
+from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
 from sandbox_sim.web.api.authentication import Authentication, service_refusal
 from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.match_facts import match_facts_of
@@ -86,7 +86,7 @@ class Dispatcher:
         except ConnectionError:
             raise
         except Exception as error:
-            reply = _failure(request, call, error)
+            reply = _failure(request, self._operation(request), call, error)
         plain = self._is_plain(request, call)
         reply = _in_words(reply, fault, plain=plain)
         request_id = self._ids.request_id()
@@ -123,6 +123,11 @@ class Dispatcher:
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
+
+    def _operation(self, request: IncomingRequest) -> Operation | None:
+        """The operation of the request's path; None if only the body tells, or no such path is."""
+        path = self.paths.get(request.path)
+        return None if path is None else path.operation
 
     async def _choose_fault(self, call: Call) -> Fault | None:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
@@ -179,39 +184,43 @@ def _entry(
     return entry if plain else redacted(entry, raw)
 
 
-def _failure(request: IncomingRequest, call: Call | None, error: Exception) -> Reply:
+def _failure(
+    request: IncomingRequest, operation: Operation | None, call: Call | None, error: Exception
+) -> Reply:
     """What was raised on the way, as a reply (D5); the call is told what its body says even so."""
     if call is not None:
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            return _on_sms(request, Reply("400", "D5", str(error), f"Bad request: {error}"))
+            reply = Reply(Code.BAD_REQUEST, "D5", str(error), f"Bad request: {error}")
+            return reply.from_operation(operation)
         case Refused(reply=reply):
-            return _on_sms(request, reply)
+            return reply.from_operation(operation)
         case HttpProcessingError() | web.RequestPayloadError():
             why = "the body could not be read as its headers describe it"
-            return _on_sms(request, Reply("400", "D5", why, f"Bad request: {why}"))
+            reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}")
+            return reply.from_operation(operation)
         case web.HTTPNotFound():
             message = "Not found: the interface has no such path"
-            return Reply("404", "D5", "no such path", message)
+            return Reply(Code.NOT_FOUND, "D5", "no such path", message)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
             allow = {"Allow": hdrs.METH_POST}
-            return Reply("400", "D5", why, f"Bad request: {why}", http_status=405, headers=allow)
+            return Reply(
+                Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=405, headers=allow
+            )
         case web.HTTPRequestEntityTooLarge():
             why = "the body is larger than the setting max_body_bytes allows"
-            return Reply("400", "D5", why, f"Bad request: {why}", http_status=413)
+            return Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=413)
         case StoreError():
-            return Reply("500", "errors", f"the state could not be read or saved: {error}")
+            return Reply(
+                Code.SERVER_ERROR, "errors", f"the state could not be read or saved: {error}"
+            )
         case _:
             log.error("%s failed", redact_text(f"{request.method} {request.path}"), exc_info=error)
-            return Reply("500", "errors", "a fault of the server; the traceback stands above")
-
-
-def _on_sms(request: IncomingRequest, reply: Reply) -> Reply:
-    """SMS endpoints answer HTTP 200 also for a bad body and a service not allowed (D6)."""
-    is_sms = request.path.rpartition("/")[0].endswith("/sms")
-    return reply._replace(http_status=200) if is_sms else reply
+            return Reply(
+                Code.SERVER_ERROR, "errors", "a fault of the server; the traceback stands above"
+            )
 
 
 async def expect(request: IncomingRequest) -> None:

@@ -3,34 +3,12 @@
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Final, get_args
 
 from pydantic_core import from_json
 
 from sandbox_sim.domain.control.user_rules import MatchFacts
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.web.api import request_models
+from sandbox_sim.domain.vocabulary import Operation, make_payment_operation
 from sandbox_sim.web.control.control_input import LARGEST_INTEGER
-
-
-def _tags(model: type[request_models.PaymentBody], name: str) -> tuple[str, ...]:
-    return get_args(model.model_fields[name].annotation)
-
-
-# The operations of `make_payment` by `trans_type` and `payment_option`, as the models have them.
-_OPERATIONS: Final = {
-    (trans_type, option): model.operation
-    for model in (
-        request_models.Collection,
-        request_models.TestCardCollection,
-        request_models.Deposit,
-        request_models.MobilePayout,
-        request_models.BankPayout,
-        request_models.CardPayout,
-    )
-    for trans_type in _tags(model, "trans_type")
-    for option in _tags(model, "payment_option")
-}
 
 
 def match_facts_of(raw: bytes, operation: Operation | None) -> MatchFacts:
@@ -46,23 +24,12 @@ def match_facts_of(raw: bytes, operation: Operation | None) -> MatchFacts:
         return MatchFacts(operation=operation)
     return MatchFacts(
         _service_id(body.get("service_id")),
-        operation or _operation(body),
+        operation or make_payment_operation(body.get("trans_type"), body.get("payment_option")),
         _text(body.get("transaction_id")),
         _parties(body),
         _text(body.get("nw")),
         _amount(body.get("amount")),
     )
-
-
-def _operation(body: Mapping[str, object]) -> Operation | None:
-    """The one that it can only be; `payment_option` may be missing where `trans_type` is enough."""
-    given, option = body.get("trans_type"), body.get("payment_option")
-    found = {
-        operation
-        for (trans_type, each), operation in _OPERATIONS.items()
-        if trans_type == given and (option is None or option == each)
-    }
-    return found.pop() if len(found) == 1 else None
 
 
 def _service_id(value: object) -> int | None:

@@ -35,6 +35,7 @@ from sandbox_sim.domain.vocabulary import (
     CARD_CURRENCIES,
     DEFAULT_CURRENCY,
     HOSTED_CARD,
+    MAKE_PAYMENT_OPERATIONS,
     MOBILE_NETWORKS,
     Operation,
     PaymentOption,
@@ -144,14 +145,14 @@ class _WithNumber(PaymentBody):
 class Collection(_WithNumber):
     """Mobile money collection (endpoint.1)."""
 
-    operation = Operation.COLLECT
+    operation = MAKE_PAYMENT_OPERATIONS["CTM", "MOM"]
     trans_type: Literal["CTM"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
 
 
 class _Card(PaymentBody):
-    operation = Operation.CARD
+    operation = MAKE_PAYMENT_OPERATIONS["CTM", "CRD"]
     trans_type: Literal["CTM"]
     payment_option: Literal["CRD", "CRM"]
     currency_code: Literal[CARD_CURRENCIES]  # type: ignore[valid-type]
@@ -178,7 +179,7 @@ class HostedCardCollection(_Card):
 class Deposit(_WithNumber):
     """Wallet deposit (endpoint.3)."""
 
-    operation = Operation.DEPOSIT
+    operation = MAKE_PAYMENT_OPERATIONS["DTTW", "MOM"]
     trans_type: Literal["DTTW"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
@@ -187,7 +188,7 @@ class Deposit(_WithNumber):
 class MobilePayout(_WithNumber):
     """Payout to a mobile money wallet (endpoint.4)."""
 
-    operation = Operation.PAYOUT
+    operation = MAKE_PAYMENT_OPERATIONS["MTC", "MOM"]
     trans_type: Literal["MTC"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
@@ -196,7 +197,7 @@ class MobilePayout(_WithNumber):
 class BankPayout(_WithNumber):
     """Payout to a bank account (endpoint.4)."""
 
-    operation = Operation.PAYOUT
+    operation = MAKE_PAYMENT_OPERATIONS["MTC", "BNK"]
     trans_type: Literal["MTC"]
     payment_option: Literal["BNK"]
     nw: Literal[BANKS]  # type: ignore[valid-type]
@@ -205,7 +206,7 @@ class BankPayout(_WithNumber):
 class CardPayout(_WithNumber):
     """Payout to a card (endpoint.4)."""
 
-    operation = Operation.PAYOUT
+    operation = MAKE_PAYMENT_OPERATIONS["MTC", "CRD"]
     trans_type: Literal["MTC"]
     payment_option: Literal["CRD"]
     nw: Literal[CARD_BRANDS]  # type: ignore[valid-type]

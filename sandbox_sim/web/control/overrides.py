@@ -9,7 +9,7 @@ from sandbox_sim.domain.control.overrides import (
     MAX_DELAY_MS,
     MAX_DELIVERIES,
     Override,
-    contradiction_in,
+    contradiction,
     parse_override,
 )
 from sandbox_sim.domain.payments.transactions import Status
@@ -59,11 +59,11 @@ class OverrideBody(UserRuleBody):
         BehaviourBody(), description=f"an object with {', '.join(BehaviourBody.model_fields)}"
     )
 
-    def contradiction_in(self) -> str | None:
+    def contradiction(self) -> str | None:
         """What cannot be had together, or of the operation that is named."""
         if None not in {self.outcome.code, self.outcome.response_code}:
             return "outcome.code is short for outcome.response_code: leave one of them out"
-        asked = contradiction_in(self._override(), self.match.operation)
+        asked = contradiction(self._override(), self.match.operation)
         return asked or super().contradiction()
 
     def effect(self) -> dict[str, Any]:

@@ -56,6 +56,6 @@ class SeedRoutes:
                 "service_id": asked.service_id,
                 "payments": seeded.payments,
                 "messages": seeded.messages,
-                "people": [person._asdict() for person in seeded.lives.people],
+                "people": [person._asdict() for person in seeded.sample.people],
             }
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
 from sandbox_sim.web.app import is_goodbye
 from sandbox_sim.web.transport.client_connections import ClientConnections
@@ -67,13 +67,13 @@ class GatewayProtocol(DisconnectProtocol):
             raise ConnectionError("an answer was begun already")
         if status < 500:
             why = "the request is not HTTP that this server can read"
-            reply = Reply("400", "D5", why, f"Bad request: {why}", http_status=status)
+            reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
         elif is_goodbye(exc, request):
-            reply = Reply("500", "errors", "the client went away")
+            reply = Reply(Code.SERVER_ERROR, "errors", "the client went away")
             log.debug("a client went away before it had its answer")
         else:
-            reply = Reply("500", "errors", "a fault of the server")
+            reply = Reply(Code.SERVER_ERROR, "errors", "a fault of the server")
             log.error("a request failed", exc_info=exc)
         return render(reply, request_id="unread", keep_alive=False)  # type: ignore[return-value]
 

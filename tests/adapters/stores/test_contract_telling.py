@@ -115,5 +115,21 @@ async def test_before_anybody_listens_the_unit_is_the_store_s_own(
         assert await telling.run(kind) is not own
 
 
-def test_what_is_told_of_are_methods_of_a_unit(clock: VirtualClock) -> None:
-    assert set(events_of_units(clock)) <= set(dir(Unit))
+# The methods that publish nothing: they read, or write what no reader and no waiter waits for.
+SILENT = {
+    *("transaction", "transaction_by_network_id", "list_transactions", "card_page"),
+    *("callback", "list_callbacks", "services_with_held_callbacks", "inbox_messages"),
+    *("messages", "list_messages", "history", "balance", "postings", "ledger_page", "audit"),
+    *("list_entries", "dropped_entries", "next_due", "user_rules", "user_rule"),
+    *("snapshots", "clock", "add_card_page", "release_callbacks", "clear_inbox"),
+    *("clear_entries", "add_job", "claim_due", "finish", "announce", "save_snapshot"),
+    *("delete_snapshot", "reserve"),
+}
+
+
+def test_each_method_of_a_unit_publishes_events_or_is_listed_as_silent(clock: VirtualClock) -> None:
+    """A new one fails here until somebody has decided."""
+    methods = {name for name in dir(Unit) if not name.startswith("_")}
+
+    assert set(events_of_units(clock)) == methods - SILENT
+    assert methods >= SILENT

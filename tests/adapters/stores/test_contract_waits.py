@@ -194,14 +194,14 @@ async def test_many_that_begin_at_once_read_the_records_once(server: Server) -> 
 
     await server.store.run(fill)
     read: list[int] = []
-    stretch = server.records._stretch
+    stretch = server.records._page
 
     async def counted(*args: object) -> object:
         records = await stretch(*args)  # type: ignore[arg-type]
         read.append(len(records))
         return records
 
-    server.records._stretch = counted  # type: ignore[method-assign, assignment]
+    server.records._page = counted  # type: ignore[method-assign, assignment]
     waits = [
         asyncio.create_task(server.records.wait(MESSAGES, {"message": f"new {n}"}, 1, 60))
         for n in range(50)

@@ -13,6 +13,7 @@ from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.ports import JobLost, Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
+from tests.adapters.stores.postgres_servers import SHORT_LEASE, taken_over
 from tests.proxy import Proxy, proxy
 from tests.records import SERVICE, after, job, posting, rule, transaction
 
@@ -244,9 +245,7 @@ class TestTheCommitGetsLost:
     async def test_jobs_that_nobody_knows_to_be_claimed_are_claimed_again(
         self, open_postgres: OpenPostgres, way: Proxy
     ) -> None:
-        from tests.adapters.stores.test_postgres_leases import SHORT, taken_over  # noqa: PLC0415
-
-        store = await open_postgres(url=way.url, lease=SHORT)
+        store = await open_postgres(url=way.url, lease=SHORT_LEASE)
         await store.run(lambda unit: unit.add_job(job("claimed")))
         way.lose = "answer"
         with pytest.raises(StoreError):

@@ -1,7 +1,6 @@
 """Claimed jobs in Postgres: kept by who lives, taken over from who died, held for an answer."""
 
 import asyncio
-from datetime import timedelta
 from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING
@@ -9,16 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
+from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ports import JobLost, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, claim, eventually
+from tests.adapters.stores.postgres_servers import SHORT_LEASE, taken_over
 from tests.records import SERVICE, after, job, posting
 
 if TYPE_CHECKING:
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
-
-SHORT = timedelta(milliseconds=300)
 
 
 async def stand_still(store: "PostgresStore") -> None:
@@ -46,20 +44,8 @@ async def leases(url: str) -> list[int]:
     ]
 
 
-async def taken_over(store: "PostgresStore") -> Job:
-    """The one job, as soon as this store can claim it."""
-    found: list[Job] = []
-
-    async def claimed() -> bool:
-        found.extend(await claim(store))
-        return bool(found)
-
-    await eventually(claimed)
-    return found[0]
-
-
 async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: OpenPostgres) -> None:
-    holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job("orphan")))
     (lost,) = await claim(holder)
     assert await claim(other) == []
@@ -74,7 +60,7 @@ async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: Open
 async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
     open_postgres: OpenPostgres, url: str
 ) -> None:
-    holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
     seen: set[int] = set()
@@ -94,7 +80,7 @@ async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
 async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
     open_postgres: OpenPostgres,
 ) -> None:
-    holder, other = await open_postgres(lease=SHORT), await open_postgres(lease=SHORT)
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
 
@@ -116,7 +102,7 @@ async def test_who_came_just_now_lets_the_others_live(
     open_postgres: OpenPostgres, url: str
 ) -> None:
     """After a restart of Postgres every lease has run out; first each may extend its own."""
-    holder = await open_postgres(lease=SHORT)
+    holder = await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
     await stand_still(holder)
@@ -153,7 +139,7 @@ class TestHeldForAnAnswer:
     async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         noticed: list[object] = []
         answering.watch_jobs(noticed.append)
@@ -169,7 +155,7 @@ class TestHeldForAnAnswer:
         assert noticed == [job().due_at]
 
     async def test_one_that_falls_due_later_is_free(self, open_postgres: OpenPostgres) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
         await answering.run(lambda unit: unit.add_job(job("10000000001", after(seconds=1))))
@@ -179,7 +165,7 @@ class TestHeldForAnAnswer:
     async def test_an_answer_that_was_written_already_holds_nothing(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
+        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
 
@@ -194,9 +180,9 @@ class TestHeldForAnAnswer:
     async def test_whoever_dies_before_it_answers_is_taken_over(
         self, open_postgres: OpenPostgres
     ) -> None:
-        gate = AnswerGate()
-        answering = await open_postgres(gate=gate, lease=SHORT)
-        other = await open_postgres(lease=SHORT)
+        gate = ProcessAnswerGate()
+        answering = await open_postgres(gate=gate, lease=SHORT_LEASE)
+        other = await open_postgres(lease=SHORT_LEASE)
         gate.hold("10000000001")
         await answering.run(lambda unit: unit.add_job(job("10000000001")))
 

@@ -11,6 +11,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.adapters.stores.conftest import OpenPostgres, eventually
+from tests.adapters.stores.postgres_servers import end_listening
 from tests.records import after, job, rule
 
 if TYPE_CHECKING:
@@ -27,13 +28,6 @@ def noticed_by(store: Store) -> list[datetime]:
     noticed: list[datetime] = []
     store.watch_jobs(noticed.append)
     return noticed
-
-
-async def break_line(store: "PostgresStore", url: str) -> None:
-    """Postgres ends the session that listens."""
-    connection = store._channel._connection
-    assert connection is not None
-    await postgres.execute(url, f"SELECT pg_terminate_backend({connection.get_server_pid()})")
 
 
 class TestJobs:
@@ -90,7 +84,7 @@ class TestJobs:
     ) -> None:
         noticed = noticed_by(other)
         broken = other._channel._connection
-        await break_line(other, url)
+        await end_listening(other, url)
         await add(one, after(minutes=1))
 
         await eventually(lambda: after(minutes=1) in noticed)
@@ -240,7 +234,7 @@ class TestNews:
         self, one: Store, other: "PostgresStore", url: str
     ) -> None:
         clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
-        await break_line(other, url)
+        await end_listening(other, url)
         await announce(one)
 
         await eventually(lambda: (clock[-1:], rules[-1:]) == ([1], [1]))

@@ -14,7 +14,7 @@ from sandbox_sim.gateway.control.event_feed import Feed, Reader
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
 from sandbox_sim.gateway.ports import Unit
 from tests.adapters.stores.conftest import OpenPostgres, eventually
-from tests.adapters.stores.test_postgres_line import break_line
+from tests.adapters.stores.postgres_servers import end_listening
 from tests.records import callback, message, transaction
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ async def test_after_a_break_there_is_a_gap_for_all(
 ) -> None:
     one, other = await listen(readers, here, there), await listen(readers, there, here)
 
-    await break_line(there.store, url)
+    await end_listening(there.store, url)
 
     for reader in (one, other):
         (gap,) = await hear(reader, 1)

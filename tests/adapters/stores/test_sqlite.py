@@ -13,7 +13,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import APPLICATION_ID, Durability, SqliteStore
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.gateway.ports import StoreError, Unit
-from tests.adapters.stores.test_contract_rollback import WRITES, Write, prepared, state
+from tests.adapters.stores.writes import WRITES, Write, prepared, state
 from tests.records import NOW, SERVICE, after, delivery, job, posting, transaction
 from tests.sqlite_files import killed, opened, outside, rows
 
@@ -51,17 +51,7 @@ class TestClosedAndOpenedAgain:
             assert await store.run(state) == before
 
     @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-    async def test_so_is_every_kind_of_write(self, path: Path, write: Write) -> None:
-        async with opened(path) as store:
-            await store.run(prepared)
-            await store.run(write)
-            before = await store.run(all_but_claims)
-
-        async with opened(path) as store:
-            assert await store.run(all_but_claims) == before
-
-    @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-    async def test_a_kill_takes_away_nothing_that_was_answered(
+    async def test_so_is_every_kind_of_write_after_a_stop_and_after_a_kill(
         self, path: Path, tmp_path: Path, write: Write
     ) -> None:
         async with opened(path) as store:
@@ -70,8 +60,9 @@ class TestClosedAndOpenedAgain:
             before = await store.run(all_but_claims)
             left = killed(path, tmp_path / "after the kill")
 
-        async with opened(left) as store:
-            assert await store.run(all_but_claims) == before
+        for file in (path, left):
+            async with opened(file) as store:
+                assert await store.run(all_but_claims) == before
 
     async def test_what_a_unit_wrote_before_it_raised_is_not_there(self, path: Path) -> None:
         async def work(unit: Unit) -> None:

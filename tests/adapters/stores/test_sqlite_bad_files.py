@@ -17,7 +17,7 @@ from sandbox_sim.adapters.stores.sql.schema import MIGRATIONS
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
 from sandbox_sim.domain.sms.sms_messages import HistoryQuery
 from sandbox_sim.gateway.ports import StoreError
-from tests.adapters.stores.test_contract_rollback import prepared
+from tests.adapters.stores.writes import prepared
 from tests.records import SERVICE, every, message, posting
 from tests.sqlite_files import contents, opened, outside
 

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -13,9 +12,7 @@ import pytest
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.gateway.ports import Topic, Unit
 from tests.records import SERVICE, after, job, posting
-from tests.sqlite_files import connection_of, killed, opened
-
-SOON = 10  # seconds; a bound, reached only when something is broken
+from tests.sqlite_files import SOON, busy, connection_of, killed, opened
 
 
 class Broken(Exception):
@@ -44,26 +41,6 @@ async def statements(store: SqliteStore) -> list[str]:
     await store.run(listen)
     seen.clear()
     return seen
-
-
-@asynccontextmanager
-async def busy(store: SqliteStore) -> AsyncIterator[None]:
-    """The store is at work on a unit; what is asked for meanwhile waits, and is then one batch."""
-    at_work, go_on = threading.Event(), threading.Event()
-
-    async def wait(_unit: Unit) -> None:
-        at_work.set()
-        assert go_on.wait(SOON)
-
-    first = asyncio.create_task(store.run(wait))
-    assert await asyncio.to_thread(at_work.wait, SOON)
-    try:
-        yield
-        await asyncio.sleep(0)  # now the tasks that were made meanwhile have asked,
-        await asyncio.sleep(0)  # and the thread was handed what they asked for
-    finally:
-        go_on.set()
-        await first
 
 
 async def post(subject: str, unit: Unit) -> str:

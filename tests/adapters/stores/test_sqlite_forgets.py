@@ -14,7 +14,7 @@ from sandbox_sim.domain.callbacks import inbox
 from sandbox_sim.domain.callbacks.callbacks import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
-from tests.adapters.stores.test_contract_rollback import prepared
+from tests.adapters.stores.writes import prepared
 from tests.records import (
     NOW,
     SERVICE,

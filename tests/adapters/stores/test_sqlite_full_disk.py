@@ -15,8 +15,7 @@ from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import StoreError, Unit
-from tests.adapters.stores.test_contract_rollback import prepared, state
-from tests.adapters.stores.test_sqlite_commits import busy
+from tests.adapters.stores.writes import prepared, state
 from tests.records import (
     NOW,
     SERVICE,
@@ -28,7 +27,7 @@ from tests.records import (
     posting,
     transaction,
 )
-from tests.sqlite_files import contents, fill_disk, free_disk, opened, rows
+from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
 
 FULL = "the disk is full"
 

@@ -8,7 +8,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sql import schema
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.gateway.ports import StoreError
-from tests.adapters.stores.test_contract_rollback import prepared, state
+from tests.adapters.stores.writes import prepared, state
 from tests.records import NOW
 from tests.sqlite_files import contents, opened, outside
 

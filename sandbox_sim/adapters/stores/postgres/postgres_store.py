@@ -32,8 +32,7 @@ from sandbox_sim.adapters.stores.postgres.postgres_schema import migrate
 from sandbox_sim.adapters.stores.postgres.postgres_unit import PostgresUnit
 from sandbox_sim.adapters.stores.postgres.postgres_url import masked
 from sandbox_sim.adapters.stores.sql.sql_unit import CLEANUP_INTERVAL
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
-from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
+from sandbox_sim.gateway.ports import AnswerGate, Clock, StoreError, Topic, Unit
 
 T = TypeVar("T")
 
@@ -55,8 +54,8 @@ log = logging.getLogger("sandbox_sim.store")
 class PostgresStore(ChangeNotifier):
     """The `Store` of several servers behind a load balancer.
 
-    gate: while it holds a transaction, no server claims a job of that transaction that falls due at
-    once, so that no other server sends the callback before the answer is written (D16).
+    gate: while it holds a transaction, this server keeps the claim of a job of it that falls due at
+    once, as `gateway.ports.answer_gate` explains; None: no job is claimed for that reason.
     lease: how long a job stays claimed without an extension.
     """
 
@@ -66,7 +65,7 @@ class PostgresStore(ChangeNotifier):
         super().__init__()
         self._url = url
         self._clock = clock
-        self._gate = gate or AnswerGate()
+        self._gate = gate
         self._lease = lease
         self._pool: Pool | None = None
         self._channel = ServerChannel(
@@ -162,8 +161,9 @@ class PostgresStore(ChangeNotifier):
         """Update claims and notify listeners after a commit."""
         self._channel.claims |= unit.claimed | set(unit.gated.values())
         self._channel.claims -= unit.finished
-        for network_id, number in unit.gated.items():
-            self._gate.when_released(network_id, partial(self._channel.free_job, number))
+        if self._gate is not None:
+            for network_id, number in unit.gated.items():
+                self._gate.call_when_released(network_id, partial(self._channel.free_job, number))
         for notice in self._watchers if unit.wrote else ():
             notice()
         if unit.earliest_added is not None:

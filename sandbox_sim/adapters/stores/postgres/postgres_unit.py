@@ -11,8 +11,7 @@ from sandbox_sim.adapters.stores.postgres.postgres_notifications import ANNOUNCE
 from sandbox_sim.adapters.stores.sql.rows import Row, to_micros
 from sandbox_sim.adapters.stores.sql.sql_unit import SqlUnit
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.gateway.callbacks.callback_dispatcher import AnswerGate
-from sandbox_sim.gateway.ports import Clock, JobLost, StoreError
+from sandbox_sim.gateway.ports import AnswerGate, Clock, JobLost, StoreError
 
 # Another server could run a job that falls due this soon before the answer is written (D16).
 _SOON: Final = timedelta(milliseconds=500)
@@ -51,7 +50,7 @@ class PostgresUnit(SqlUnit):
         self,
         connection: Borrowed,
         clock: Clock,
-        gate: AnswerGate,
+        gate: AnswerGate | None,
         claims: set[int],
         lease: timedelta,
         *,
@@ -117,7 +116,7 @@ class PostgresUnit(SqlUnit):
 
     async def add_job(self, job: Job) -> None:
         soon = job.due_at - self._clock.now() < _SOON
-        if not soon or not self._gate.holds(job.subject):
+        if self._gate is None or not soon or not self._gate.is_held(job.subject):
             await super().add_job(job)
             return
         statement = _ADD_GATED_JOB.format(lease=self.LEASE)

@@ -1,4 +1,4 @@
-"""Requests to be sent: what each asks, which answers the rules allow, how it is written down."""
+"""Requests to send: the body of each, the codes that the rules allow, and how it is recorded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Draft:
 
     @property
     def service_id(self) -> int:
-        """Whose request it is."""
+        """The service of the request."""
         service_id: int = self.body["service_id"]
         return service_id
 
     def keep(self, facts: Facts, asked: Asked, _answer: Body) -> None:
-        """Write down what was asked and what came."""
+        """Record the request and its answer."""
         facts.queries.append(asked)
 
 
@@ -34,7 +34,7 @@ class PaymentDraft(Draft):
 
     @property
     def transaction_id(self) -> str:
-        """The id that nobody else uses."""
+        """The `transaction_id`, which is unique in the run."""
         transaction_id: str = self.body["transaction_id"]
         return transaction_id
 
@@ -45,12 +45,12 @@ class PaymentDraft(Draft):
 
 @dataclass(frozen=True, slots=True)
 class SendDraft(Draft):
-    """A single SMS, or a bulk. `units` are what each recipient should cost."""
+    """A single SMS, or a bulk. units: the SMS units that each recipient costs."""
 
     units: int = 1
 
     def keep(self, facts: Facts, asked: Asked, answer: Body) -> None:
-        """The reference is what the history must have."""
+        """Record the send with the reference that the history must have."""
         bulk = "recipients" in self.body
         to = self.body["recipients"] if bulk else [self.body["customer_number"]]
         record = answer.get("response_data", {})
@@ -74,7 +74,7 @@ class StatusDraft(Draft):
     codes: ClassVar[frozenset[str]] = frozenset({"000", "027"})
 
     def keep(self, facts: Facts, asked: Asked, answer: Body) -> None:
-        """What it said, if it was found."""
+        """Record the status, if the transaction was found."""
         facts.statuses.append(status_of(asked, self.body["transaction_id"], answer))
 
 
@@ -83,12 +83,12 @@ class HistoryDraft(Draft):
     """A page of the history."""
 
     def keep(self, facts: Facts, asked: Asked, answer: Body) -> None:
-        """Every message that it showed."""
+        """Record every message of the page."""
         facts.histories.append(History(asked, self.service_id, messages_of(answer)))
 
 
 def status_of(asked: Asked, transaction_id: str, answer: Body) -> Status:
-    """What an answer to `get_transaction_status` says."""
+    """The status in an answer to `get_transaction_status`."""
     record = answer.get("response_data", {})
     network_id = record.get("network_transaction_id")
     return Status(asked, transaction_id, record.get("status"), network_id)

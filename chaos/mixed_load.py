@@ -1,4 +1,4 @@
-"""The mixed load of one shop: every operation, with every fate that the rules have for it."""
+"""The mixed load of one shop: every operation, with every outcome that the rules have for it."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,8 +8,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from chaos.drafts import Draft, HistoryDraft, PaymentDraft, SendDraft, StatusDraft
 from chaos.facts import SENT
+from chaos.request_drafts import Draft, HistoryDraft, PaymentDraft, SendDraft, StatusDraft
 
 ACCEPT, DECLINE, STRANGER, OVER = "accept", "decline", "stranger", "over the cap"
 _FATES: Final = (ACCEPT, DECLINE, STRANGER, OVER)
@@ -26,7 +26,7 @@ _CARD: Final = MappingProxyType(
         "landing_page": "http://127.0.0.1:9/thanks",
     }
 )
-# A service that has no units for this many sends has shown what 237 is.
+# After this many answers of 237 the shop goes on with another service.
 _ENOUGH_237: Final = 3
 REQUEST_TIME: Final = "2026-01-31 09:30:00"
 
@@ -55,9 +55,9 @@ PAYOUT: Final = _mobile("MTC", "402")
 
 
 class Shop:
-    """One merchant of the harness: asks in the name of a service, and of the next when it is out.
+    """A merchant of the harness. It uses one service, and the next one when its units are used up.
 
-    Several clients share a shop, so that they meet on one balance.
+    Several clients share a shop, so they charge the same balance at once.
     """
 
     def __init__(self, rng: Random, callback_url: str, services: Iterator[int], run: str) -> None:
@@ -87,12 +87,12 @@ class Shop:
         self._weights = [weight for weight, _ in self._kinds]
 
     def next(self) -> Draft:
-        """What a client asks now."""
+        """Return the next request of a client."""
         (_, draft), *_ = self._rng.choices(self._kinds, self._weights)
         return draft()
 
     def heard(self, draft: Draft, code: str | None, answer: Mapping[str, Any]) -> None:
-        """An answer came, or none did; what to ask about later, and when to change the service."""
+        """Note an answer, or that none came, to know what to query and when to change service."""
         if draft.service_id != self.service_id:
             return
         if isinstance(draft, PaymentDraft):
@@ -132,7 +132,7 @@ class Shop:
         return PaymentDraft(operation.path, body, frozenset({codes[fate]}))
 
     def _party(self, operation: _Operation, fate: str) -> Mapping[str, str]:
-        """Who pays or is paid: the value that decides its fate."""
+        """The number, account or card, which decides the outcome."""
         if operation is CARD:
             good = fate != STRANGER
             return {"customer_number": "4111111111111111" if good else "4000000000000002"}
@@ -165,7 +165,7 @@ class Shop:
         return self._sms("/sms/bulk", fate, recipients=[self._number(fate) for fate in fates])
 
     def _sms(self, path: str, fate: str, **to: Any) -> SendDraft:
-        """The text begins with a name of its own; now and then it takes a second page."""
+        """A unique text; sometimes it is long enough for a second page."""
         pages = 2 if self._rng.random() < 0.15 else 1
         text = self._name().ljust(100 if pages == 1 else 200, ".")
         body = {"service_id": self.service_id, "msg_body": text, "sender_id": "Shop", **to}

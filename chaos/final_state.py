@@ -1,6 +1,6 @@
-"""After the load: waits until all is settled, then asks the gateway for everything it has.
+"""After the load: waits until all is settled, then reads the final state of the gateway.
 
-Through the gateway's own interface only, as a merchant would.
+It uses the interface of the gateway only, as a merchant does.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 
 import aiohttp
 
-from chaos.clients import NobodyListens, ask
-from chaos.drafts import Body, Draft, StatusDraft, messages_of, status_of
+from chaos.clients import NotSent, ask
 from chaos.facts import Asked, Facts, Message, Status
 from chaos.receiver import Receiver
+from chaos.request_drafts import Body, Draft, StatusDraft, messages_of, status_of
 
 T = TypeVar("T")
 
@@ -23,11 +23,11 @@ _POLL_S: Final = 0.1
 
 
 class NoAnswer(Exception):
-    """The gateway does not answer a plain question, with nobody killing it."""
+    """The gateway does not answer although no server is being killed."""
 
 
 class Witness:
-    """Asks every server in turn, so that replicas must agree."""
+    """Asks the servers in turn, so that differences between replicas are found."""
 
     def __init__(
         self, facts: Facts, receiver: Receiver, http: aiohttp.ClientSession, urls: Sequence[str]
@@ -39,7 +39,7 @@ class Witness:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def settled(self, within: float) -> str | None:
-        """Wait until nothing is left to come; says in words what still is when time is up."""
+        """Wait until nothing is pending. Returns in words what still is when the time is over."""
         deadline = time.monotonic() + within
         while (left := await self._unsettled()) is not None:
             if time.monotonic() > deadline:
@@ -54,7 +54,7 @@ class Witness:
             return f"{len(missing)} callbacks, the first for {missing[0].transaction_id}"
         unknown = [p for p in facts.payments if not p.asked.known and p.transaction_id not in taken]
         statuses = await _all(self._status(p.service_id, p.transaction_id) for p in unknown)
-        # 001 has no callback, and what is not there has none either.
+        # A payment with status 001, or that is not found, has no callback.
         waiting = [status for status in statuses if status.status in {"002", "000"}]
         if waiting:
             return f"{len(waiting)} payments, the first {waiting[0].transaction_id}"
@@ -83,7 +83,7 @@ class Witness:
             server, url = next(self._servers)
             try:
                 asked, answer = await ask(self._http, server, url, draft)
-            except NobodyListens as error:
+            except NotSent as error:
                 raise NoAnswer(f"server {server} is gone: {error}") from error
         if asked.code not in draft.expected:
             said = asked.code or asked.problem

@@ -1,0 +1,145 @@
+"""The payment processor of mode S: the sandbox rules decide, and time settles.
+
+Source: service.1 to service.5, D14 to D16, D20.
+"""
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, decide
+from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.domain.response_codes import Code
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.control.override_selection import Overrides
+from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.payments.settlement import Settlement
+from sandbox_sim.gateway.ports import (
+    Accepted,
+    AnswerGate,
+    Ids,
+    PaymentRequest,
+    Rejected,
+    Unit,
+)
+
+# The outcomes that leave a transaction which can be queried (D15).
+LEAVE_A_TRANSACTION: Final = frozenset({Code.RECEIVED, Code.SUCCESS, Code.DECLINED})
+REPEATED: Final = (
+    "the service has used this transaction_id before; the newer transaction replaces the older"
+)
+IN_233_FORM: Final = (
+    "customer_number is in the 233 form, which payments take only because of the setting "
+    "accept_international"
+)
+
+
+class SandboxProcessor:
+    """Applies the sandbox rules, or what an override of the user asks for instead.
+
+    settle_delay: from the 202 to the success. auto_complete: from the answer to a card payment to
+    its success, if no browser opens its page; zero if it never succeeds without one.
+    """
+
+    def __init__(
+        self,
+        ids: Ids,
+        accounts: Accounts,
+        gate: AnswerGate,
+        overrides: Overrides,
+        settlement: Settlement,
+        *,
+        sandbox: Sandbox,
+        settle_delay: timedelta,
+        auto_complete: timedelta,
+    ) -> None:
+        self._ids = ids
+        self._accounts = accounts
+        self._gate = gate
+        self._overrides = overrides
+        self._settlement = settlement
+        self._sandbox = sandbox
+        self._settle_delay = settle_delay
+        self._auto_complete = auto_complete
+
+    async def process(self, unit: Unit, request: PaymentRequest) -> Accepted | Rejected:
+        """Decide a payment, and save its transaction if it leaves one."""
+        payment, at = request.payment, request.received_at
+        earlier = await unit.transaction(payment.service_id, payment.transaction_id)
+        repeated = earlier is not None
+        outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
+        if self._overrides.loaded:
+            outcome, override = await self._overrides.decide(unit, payment, outcome)
+        warnings = _warnings(payment, repeated=repeated)
+        if outcome.code not in LEAVE_A_TRANSACTION:
+            return Rejected(outcome, warnings)
+        network_id, client_key = request.network_transaction_id, request.client.client_key
+        transaction = Transaction.start(payment, network_id, client_key, at, override)
+        if outcome.code == Code.DECLINED:
+            await self._settlement.decline(unit, transaction)
+            return Rejected(outcome, warnings)
+        accepted = await self._accept(unit, request, transaction, outcome)
+        if override is not None and override.callback.before_response:
+            first = partial(self._deliver_first, request, accepted)
+            return accepted._replace(warnings=warnings, before_answer=first)
+        return accepted._replace(warnings=warnings) if warnings else accepted
+
+    async def decide(
+        self, unit: Unit, payment: Payment, at: datetime, *, repeated: bool = False
+    ) -> Outcome:
+        """What the rules answer to a payment at this moment.
+
+        repeated: the service has a live transaction with the same `transaction_id`.
+        """
+        account = self._accounts.checked(payment.operation)
+        available = None
+        if account is not None:
+            available = await self._accounts.reported(unit, payment.service_id, account, at)
+        return decide(payment, self._sandbox, Facts(repeated, available))
+
+    async def _accept(
+        self, unit: Unit, request: PaymentRequest, transaction: Transaction, outcome: Outcome
+    ) -> Accepted:
+        """Save the transaction, and plan how it ends."""
+        is_card = transaction.payment.operation is Operation.CARD
+        delay = self._auto_complete if is_card else self._settle_delay
+        if transaction.final_status is Status.PENDING or (is_card and not delay):
+            transaction = transaction._replace(by_hand=True)
+        due = transaction.initiated_at + delay
+        jobs = await self._settlement.begin(unit, transaction, due)
+        fields: dict[str, object] | None = None
+        if is_card:
+            page_id = await self._open_page(unit, transaction)
+            fields = {"redirect_url": f"{request.our_address()}{PAY_PAGES}/{page_id}"}
+        elif transaction.payment.operation is Operation.PAYOUT:
+            fields = {"status": "success"}
+        return Accepted(outcome, jobs=jobs, fields=fields)
+
+    async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
+        """Save the hosted page of a card payment; returns its id."""
+        page = CardPage(
+            id=self._ids.token(),
+            service_id=transaction.service_id,
+            network_transaction_id=transaction.network_transaction_id,
+            expires_at=transaction.expires_at,
+        )
+        await unit.add_card_page(page)
+        return page.id
+
+    async def _deliver_first(self, request: PaymentRequest, accepted: Accepted) -> Accepted:
+        """Wait for the first attempt at the callback, as an override asks for (D16)."""
+        network_id = request.network_transaction_id
+        self._gate.release(network_id)
+        await self._overrides.first_attempt(request.payment.service_id, network_id)
+        return accepted
+
+
+def _warnings(payment: Payment, *, repeated: bool) -> tuple[str, ...]:
+    """Remarks on a payment that sandbox takes, and that production or another setting refuses."""
+    found = [REPEATED] if repeated else []
+    if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile:
+        found.append(IN_233_FORM)
+    return tuple(found)

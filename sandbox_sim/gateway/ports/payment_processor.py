@@ -1,0 +1,85 @@
+"""How payments are processed: one processor for each service mode.
+
+`Payments.submit` does what is the same in both modes: it draws the network transaction id, holds
+the answer gate, opens the unit of work, adds the jobs and makes the reply. The processor of the
+client's mode does the rest. The sandbox rules are one processor
+(`gateway.payments.sandbox_processor`); production over real networks is another one.
+
+A payment is processed in two steps:
+
+1. `process` decides inside the unit of work. It saves what the payment leaves behind: the
+   transaction, postings, a card page. What must happen later it returns as jobs, which are added in
+   the same unit. So a crash after the commit loses nothing.
+2. `Accepted.before_answer`, if there is one, runs after the commit and before the answer. There a
+   processor may wait for the outside world: the unit of work, with its locks, is over. Its result
+   replaces the first one, so it can still reject. The jobs of that result are not added: what it
+   changes, it saves in units of its own.
+
+Production sends its attempt in step 2: the transaction, its hold and its attempt are committed in
+step 1, together with a job that asks the network for the outcome if step 2 never ends.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.payment_rules import Outcome
+from sandbox_sim.gateway.ports.unit import Unit
+
+
+class PaymentRequest(NamedTuple):
+    """A well-formed payment that a client may make.
+
+    client: its mode has chosen the processor.
+    network_transaction_id: eleven digits, new (D18); the gate holds it.
+    received_at: gateway time, UTC.
+    our_address: returns the address that this server is reached at, without a slash at the end.
+    """
+
+    payment: Payment
+    client: Client
+    network_transaction_id: str
+    received_at: datetime
+    our_address: Callable[[], str]
+
+
+class Rejected(NamedTuple):
+    """The payment was not taken; a transaction that can be queried may be left all the same (D15).
+
+    outcome: what is answered. warnings: remarks for the journal and the log.
+    """
+
+    outcome: Outcome
+    warnings: tuple[str, ...] = ()
+
+
+class Accepted(NamedTuple):
+    """The payment was taken, and its transaction was saved.
+
+    outcome: what is answered. warnings: remarks for the journal and the log.
+    jobs: the work that falls due later, to be added in the unit of work of `process`.
+    fields: further fields of the answer's body.
+    before_answer: what is to be done after the commit and before the answer; None for nothing.
+    """
+
+    outcome: Outcome
+    warnings: tuple[str, ...] = ()
+    jobs: Sequence[Job] = ()
+    fields: Mapping[str, object] | None = None
+    before_answer: "Callable[[], Awaitable[Accepted | Rejected]] | None" = None
+
+
+class PaymentProcessor(Protocol):
+    """Decides the payments of one service mode, and saves what they leave behind."""
+
+    async def process(self, unit: Unit, request: PaymentRequest) -> Accepted | Rejected:
+        """Decide a payment, and save through `unit` all that it leaves behind but its jobs.
+
+        A store may call this more than once for one payment, each time with a new unit of which
+        only the last is committed. So it awaits nothing but the unit, and changes nothing else.
+        A rejection is a result; what is raised undoes the unit and is answered with code 500.
+        """
+        ...

@@ -1,0 +1,203 @@
+"""Every command in README.md and docs/ works as it stands, and prints what stands below it."""
+
+import asyncio
+import json
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sandbox_sim import logs
+from sandbox_sim.cli import main
+from sandbox_sim.cli.serve import process, workers
+from sandbox_sim.config import Settings, load
+from tests.conftest import Sandbox, StartSandbox
+from tests.docs.commands import VARYING, curl, sandbox_sim, shape
+from tests.docs.pages import ROOT, Command, Page, all_pages
+from tests.web.events import listening
+
+# These have a test of their own: test_interface_page.py and test_fixtures.py.
+TESTED_ELSEWHERE = {"docs/interface.md", "docs/control-api.md", "fixtures/README.md"}
+PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+RECORDS = Page("docs/records.md")
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
+    """Prints what `sandbox-sim serve` prints when it is ready, without serving."""
+
+    async def ready_at_once(settings: Settings, ready: Callable[[int], None]) -> int:
+        ready(settings.port or 43477)
+        return 0
+
+    monkeypatch.setattr(process, "alone", ready_at_once)
+    monkeypatch.setattr(workers, "supervise", ready_at_once)
+    monkeypatch.setattr(logs, "configure", lambda *_: None)
+    monkeypatch.setenv("XDG_STATE_HOME", "/home/ama/.local/state")
+
+    def run(words: Sequence[str]) -> str:
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+def made_by_make(words: Sequence[str]) -> None:
+    """`make` has such a target."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    documented = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
+    targets = [word for word in words[1:] if "=" not in word]
+
+    assert targets
+    assert set(targets) <= set(documented)
+
+
+def installed_by_pip(words: Sequence[str]) -> None:
+    """What `pip install` installs is the clone, our wheel or a package that is on the index."""
+    assert words[1] == "install"
+    wheel = f"dist/sandbox_sim-{PROJECT['version']}-py3-none-any.whl"
+    names = [name for name in words[2:] if not name.startswith("--") and "constraints" not in name]
+    for name in names:
+        place, _, extra = name.removesuffix("]").partition("[")
+        assert place in {"/path/to/sandbox_sim", wheel}
+        assert not extra or extra in PROJECT["optional-dependencies"]
+
+
+# Programs that a page names and this test does not run.
+NOT_RUN: dict[str, Callable[[Sequence[str]], None]] = {
+    "make": made_by_make,
+    "pip": installed_by_pip,
+    "docker": lambda words: None,  # tests/test_docker.py
+}
+
+
+async def printed(sandbox: Sandbox, serve: Callable[[Sequence[str]], str], command: Command) -> str:
+    """What a command prints; it has done all its work then."""
+    words = command.words
+    if command.program == "curl":
+        return await curl(sandbox, words)
+    assert command.program == "sandbox-sim", words
+    if "serve" in words:
+        return await asyncio.to_thread(serve, words[1:])
+    # The page of the doctor shows a receiver that is wrong.
+    return await sandbox_sim(sandbox, words[1:], exit_code=1 if "doctor" in words else 0)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
+    start_sandbox: StartSandbox,
+    serve: Callable[[Sequence[str]], str],
+    page: Page,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sandbox = await start_sandbox(settle_delay_ms=0)
+
+    for command in page.commands():
+        if command.program in NOT_RUN:
+            NOT_RUN[command.program](command.words)
+            continue
+        if command.program == "export":
+            name, _, value = command.words[1].partition("=")
+            if name != "PATH":
+                monkeypatch.setenv(name, value)
+            continue
+        if "-sN" in command.words:  # never ends; see the live feed below
+            continue
+        came = await printed(sandbox, serve, command)
+        if command.output:
+            assert shape(came) == shape(command.output), command.words
+        await sandbox.advance(seconds=1)
+
+
+def test_the_pages_have_commands_with_outputs() -> None:
+    """Or the test above would compare nothing."""
+    compared = [command for page in PAGES for command in page.commands() if command.output]
+
+    assert len(compared) == 15
+
+
+async def test_the_live_feed_sends_what_stands_below_it(sandbox: Sandbox) -> None:
+    (command,) = (command for command in RECORDS.commands() if "-sN" in command.words)
+    varying = re.compile(VARYING.pattern + r"|(?<=id: )\S+(?=-[0-9]+\n)")
+    assert command.output
+
+    async with listening(sandbox, "?" + command.words[-1].partition("?")[2]) as feed:
+        await sandbox.collect(transaction_id="T1001", reference="Order 1001")
+        first = await feed.block()
+        await sandbox.advance(seconds=1)
+        came = ["retry: 1000\n", first, await feed.block()]
+
+    assert varying.sub("*", "\n".join(came)) == varying.sub("*", command.output)
+
+
+async def test_the_log_has_the_line_that_the_page_shows(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "sandbox_sim")
+    (line,) = (text for text in RECORDS.blocks("text") if "INFO" in text)
+
+    await sandbox.airtime(transaction_id="T1002", customer_number="0540010000")
+
+    assert shape(logs.TextFormatter().format(caplog.records[-1])) == shape(line)
+
+
+@pytest.mark.parametrize(
+    ("transaction_id", "callback_url", "settings"),
+    [
+        ("A1", "http://127.0.0.1:9/callback", {"callback_retry_interval_s": 1}),
+        ("A2", "http://10.1.2.3/callback", {"callback_hosts": {"deny": ["10.0.0.0/8"]}}),
+    ],
+)
+async def test_the_log_has_the_attempts_that_the_page_shows(
+    start_sandbox: StartSandbox,
+    caplog: pytest.LogCaptureFixture,
+    transaction_id: str,
+    callback_url: str,
+    settings: dict[str, object],
+) -> None:
+    sandbox = await start_sandbox(**settings)
+    shown = [text for text in Page("docs/callbacks.md").blocks("text") if callback_url in text]
+    lines = "".join(shown).splitlines()
+    assert lines
+
+    await sandbox.collect(transaction_id=transaction_id, callback_url=callback_url)
+    await sandbox.advance(seconds=4)
+
+    logged = [logs.TextFormatter().format(each) for each in caplog.records]
+    came = [shape(line) for line in logged if callback_url in line]
+    assert came == [shape(line) for line in lines]
+
+
+async def test_a_wrong_setting_gets_the_sentence_of_the_page(sandbox: Sandbox) -> None:
+    (sentence,) = (text for text in Page("docs/configuration.md").blocks("text"))
+
+    came = await sandbox_sim(sandbox, ["config", "check", "--set", "settle_delay=5"], exit_code=1)
+
+    assert sentence.strip() in came
+
+
+@pytest.mark.parametrize("page", [page for page in all_pages() if page.blocks("toml")], ids=str)
+def test_every_configuration_of_a_page_is_valid(page: Page, tmp_path: Path) -> None:
+    for number, text in enumerate(page.blocks("toml")):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text, "utf-8")
+
+        assert load(file).origins
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=str)
+def test_no_page_installs_it_from_an_index(page: Page) -> None:
+    assert re.findall(r"""pip install ["']?sandbox[-_]sim\b""", page.text) == []
+
+
+@pytest.mark.parametrize("page", all_pages(), ids=str)
+def test_every_json_block_is_json(page: Page) -> None:
+    for text in page.blocks("json"):
+        json.loads(text)

@@ -1,0 +1,61 @@
+"""Every link between the pages leads to a file and a heading that exist, also in the archive."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Page, all_pages
+
+OTHERS = (Page("CHANGELOG.md"), Page("CONTRIBUTING.md"))
+PAGES = {page.path: page for page in [*all_pages(), *OTHERS]}
+# hatchling puts these into every source archive.
+ALWAYS = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
+
+
+def targets(page: Page) -> list[tuple[str, Path, str]]:
+    """Each link within the repository: as written, the file and the anchor."""
+    local = [link for link in page.links if "://" not in link]
+    parts = [(link, *link.partition("#")[::2]) for link in local]
+    return [
+        (link, (page.path.parent / name).resolve() if name else page.path, anchor)
+        for link, name, anchor in parts
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=str)
+def test_every_link_leads_to_a_file_and_a_heading(page: Page) -> None:
+    broken = [
+        link
+        for link, file, anchor in targets(page)
+        if not file.exists() or (anchor and anchor not in PAGES[file].anchors)
+    ]
+
+    assert broken == []
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached = {ROOT / "README.md"}
+    left = [PAGES[ROOT / "README.md"]]
+    while left:
+        found = {file for _, file, _ in targets(left.pop())} & PAGES.keys() - reached
+        reached |= found
+        left += [PAGES[file] for file in found]
+
+    assert PAGES.keys() - reached == set()
+
+
+def test_the_source_archive_has_every_file_that_is_linked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    included = {*project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"], *ALWAYS}
+
+    linked = {
+        file.relative_to(ROOT).parts[0] for page in PAGES.values() for _, file, _ in targets(page)
+    }
+
+    assert "docs" in included
+    assert linked - included == set()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(PAGES[ROOT / "README.md"].text.splitlines()) <= 250

@@ -1,0 +1,185 @@
+"""The tables of README.md and docs/ say what happens."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from sandbox_sim.cli import main
+from sandbox_sim.config import defaults
+from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
+from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
+from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.web.control.overrides import BehaviourBody
+from tests.conftest import Sandbox
+from tests.docs.commands import curl
+from tests.docs.pages import Page, Row, code, fields
+
+README = Page("README.md")
+PAYMENTS = Page("docs/payments.md")
+SMS = Page("docs/sms.md")
+FORCED = Page("docs/overrides-and-faults.md")
+CODES = README.table("Payments: which code, and what to do")
+BUTTONS = Page("docs/cards.md").table("Collect from a card")
+PAYMENT_ROWS = PAYMENTS.table("Values") + Page("docs/cards.md").table("Test cards")
+
+
+def named(row: Row) -> str:
+    return f"{row[0]} {row[1]}"
+
+
+async def control(sandbox: Sandbox, path: str, body: dict[str, Any]) -> None:
+    """Have the control API do something that it can do."""
+    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{path}", json=body) as answer:
+        assert answer.ok, await answer.text()
+
+
+def test_the_codes_are_those_of_the_catalogue() -> None:
+    codes = [each for row in CODES for each in row[0].split(", ")]
+
+    assert [each for each in codes if each not in CATALOGUE] == []
+    assert len(codes) == len(set(codes)) > 10
+
+
+@pytest.mark.parametrize("row", [row for row in CODES if "`" in row[3]], ids=lambda row: row[0])
+async def test_these_fields_bring_about_this_code(sandbox: Sandbox, row: Row) -> None:
+    assert (await sandbox.collect(**fields(row[3]))).code == row[0]
+
+
+@pytest.mark.parametrize("row", PAYMENT_ROWS, ids=named)
+async def test_a_payment_ends_as_the_table_says(sandbox: Sandbox, row: Row) -> None:
+    request, values, response_code, status, callback, _ = row
+    send = {
+        "collection": sandbox.collect,
+        "deposit": sandbox.deposit,
+        "airtime": sandbox.airtime,
+        "payout": sandbox.payout,
+        "bill": sandbox.bill,
+        "card": sandbox.card,
+    }[request]
+    given = fields(values)
+
+    answer = await send(**given)
+    await sandbox.advance(seconds=5)
+
+    then = await sandbox.status(service_id=given.get("service_id"))
+    assert answer.code == response_code
+    assert (then.data["status"] if then.code == "000" else "none") == status
+    assert then.code in {"000", "027"}
+    assert len(await sandbox.inbox()) == {"yes": 1, "no": 0}[callback]
+
+
+async def test_every_bill_account_does_what_the_table_says(sandbox: Sandbox) -> None:
+    rows = PAYMENTS.table("Bill accounts")
+    assert [code(row[0]) for row in rows] == list(BILL_PRODUCTS)
+
+    for product, _, paid, declined in rows:
+        nw = code(product)
+        assert (await sandbox.bill(nw=nw, account_number=code(paid))).code == "202"
+        assert (await sandbox.bill(nw=nw, account_number=code(declined))).code == "015"
+
+
+async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:
+    table = PAYMENTS.table("Services that end in 9")
+    rows = {code(name): (rich, poor) for name, rich, poor in table}
+
+    rich, poor = (await sandbox.balance(55)).data, (await sandbox.balance(59)).data
+
+    assert rows == {name: (str(rich[name]), str(poor[name])) for name in rich}
+
+
+@pytest.mark.parametrize(
+    ("choice", "row"), list(zip(("pay", "fail", "cancel"), BUTTONS, strict=True))
+)
+async def test_a_button_of_the_card_page_does_what_the_table_says(
+    sandbox: Sandbox, choice: str, row: Row
+) -> None:
+    button, status, callback, then = row
+    landing_page = sandbox.inbox_url("thanks")
+    page = (await sandbox.card(landing_page=landing_page)).body["redirect_url"]
+
+    async with sandbox.session.get(page) as shown:
+        assert button in await shown.text()
+    async with sandbox.session.post(page, data={"choice": choice}) as answer:
+        body = await answer.text()
+        assert str(answer.url) == (landing_page if "the browser goes" in then else page)
+    await sandbox.advance(seconds=5)
+
+    assert "link" not in then or landing_page in body
+    assert (await sandbox.status()).data["status"] == status
+    came = [message["json"]["trans_status"] for message in await sandbox.inbox()]
+    assert came == [code(callback)] * (callback != "none")
+
+
+@pytest.mark.parametrize("row", SMS.table("Values"), ids=named)
+async def test_a_message_ends_as_the_table_says(sandbox: Sandbox, row: Row) -> None:
+    request, values, response_code, status, units, _ = row
+    given = fields(values)
+
+    answer = await (sandbox.sms if request == "SMS" else sandbox.bulk)(**given)
+    await sandbox.advance(milliseconds=800)
+
+    history = await sandbox.history(**{k: v for k, v in given.items() if k == "service_id"})
+    assert answer.code == response_code
+    assert ({item["status"] for item in history.data} or {"none"}) == {status}
+    assert await sandbox.sms_balance(given.get("service_id")) == int(units)
+
+
+def test_every_callback_profile_is_in_the_table() -> None:
+    assert [code(row[0]) for row in Page("docs/callbacks.md").table("Bodies")] == list(Profile)
+
+
+def test_the_checks_are_those_of_the_table() -> None:
+    rows = Page("docs/receivers.md").table("What it sends")
+
+    found = [(code(name), sends) for name, sends, _ in rows]
+    assert found == [(check.name, check.sends) for check in (FIRST_CHECK, *FURTHER_CHECKS)]
+
+
+def test_every_field_of_an_override_is_in_the_table() -> None:
+    named = [code(name) for name, _ in FORCED.table("Overrides")]
+
+    manner = [f"callback.{name}" for name in BehaviourBody.model_fields]
+    outcome = ["outcome.status", "outcome.response_code"]
+    assert sorted(named) == sorted(["match", *outcome, "delay_ms", *manner, "times"])
+
+
+async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_what_it_says(
+    sandbox: Sandbox,
+) -> None:
+    (example,) = (
+        command
+        for command in FORCED.commands()
+        if command.program == "curl" and "faults" in command.words[2]
+    )
+    assert await curl(sandbox, example.words)
+    assert (await sandbox.collect()).headers["Retry-After"] == "2"
+
+    for number, (fault, _, request) in enumerate(FORCED.table("Faults"), 1):
+        name = f"R{number}"
+        await control(sandbox, "faults", {"fault": json.loads(code(fault)), "times": 1})
+        attempt = asyncio.create_task(sandbox.collect(transaction_id=name))
+        await control(sandbox, "requests/wait", {"match": {"transaction_id": name}})
+        attempt.cancel()
+        await asyncio.gather(attempt, return_exceptions=True)
+
+        processed = (await sandbox.status(name)).code == "000"
+        assert processed is (request == "is processed"), fault
+
+
+def test_defaults_are_those_of_the_table() -> None:
+    rows = Page("docs/configuration.md").table("Frequent settings")
+
+    shown = {name: "unset" if value is None else value for name, value in defaults().items()}
+    for name, default in [(code(name), code(default)) for name, default, _ in rows]:
+        actual = shown[name]
+        assert default == (actual if actual == "unset" else json.dumps(actual))
+
+
+def test_every_command_is_in_the_table() -> None:
+    rows = Page("docs/command-line.md").table("All commands")
+
+    # Each cell is `sandbox-sim NAME …`.
+    assert {code(row[0]).split()[1] for row in rows} == set(main.commands) | set(main.later)

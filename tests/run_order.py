@@ -1,0 +1,48 @@
+"""The order of a run: the slow files first.
+
+Otherwise one worker of pytest-xdist ends the run alone with a test of several seconds.
+"""
+
+import gc
+from typing import Final
+
+import pytest
+
+# Those with a test of more than a second: they start processes, or look through many examples.
+SLOW: Final = (
+    "tests/test_stores_agree.py",
+    "tests/test_tour.py",
+    "tests/test_chaos.py",
+    "tests/test_wheel.py",
+    "tests/test_python_recipes.py",
+    "tests/test_pytest_plugin.py",
+    "tests/cli/test_workers.py",
+    "tests/cli/test_restart.py",
+    "tests/cli/test_serve.py",
+    "tests/test_timeouts.py",
+    "tests/test_recipes.py",
+    "tests/web/test_redaction.py",
+    "tests/web/test_fuzz.py",
+    "tests/adapters/stores/test_contract_model.py",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slow files first; the others keep their order."""
+    items.sort(key=lambda item: place(item.nodeid))
+
+
+def place(nodeid: str) -> int:
+    """Where a test stands: by its place among the slow files, or behind all of them."""
+    path = nodeid.partition("::")[0]
+    return SLOW.index(path) if path in SLOW else len(SLOW)
+
+
+def pytest_collection_finish() -> None:
+    """Take the collected tests and the loaded modules out of the garbage collector's rounds.
+
+    They live until the end, and each full round would walk over all of them.
+    """
+    gc.collect()
+    gc.freeze()

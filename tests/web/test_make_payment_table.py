@@ -1,0 +1,46 @@
+"""The models of `make_payment` and the table of its operations name the same combinations."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+from sandbox_sim.domain.vocabulary import MAKE_PAYMENT_OPERATIONS, Operation
+from sandbox_sim.web.api import request_models
+
+MODELS: list[type[request_models.PaymentBody]] = [
+    request_models.Collection,
+    request_models.TestCardCollection,
+    request_models.HostedCardCollection,
+    request_models.Deposit,
+    request_models.MobilePayout,
+    request_models.BankPayout,
+    request_models.CardPayout,
+]
+
+
+def combinations(model: type[request_models.PaymentBody]) -> Iterator[tuple[str, str]]:
+    """The `trans_type` and `payment_option` that a model takes."""
+    for trans_type in get_args(model.model_fields["trans_type"].annotation):
+        for option in get_args(model.model_fields["payment_option"].annotation):
+            yield trans_type, option
+
+
+@pytest.mark.spec("endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4")
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_takes_what_the_table_has_for_its_operation(
+    model: type[request_models.PaymentBody],
+) -> None:
+    assert {MAKE_PAYMENT_OPERATIONS[each] for each in combinations(model)} == {model.operation}
+
+
+def test_each_combination_of_the_table_has_a_model() -> None:
+    assert {each for model in MODELS for each in combinations(model)} == set(
+        MAKE_PAYMENT_OPERATIONS
+    )
+
+
+def test_the_table_has_the_operations_that_have_no_path_of_their_own() -> None:
+    assert set(MAKE_PAYMENT_OPERATIONS.values()) == {
+        *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT, Operation.PAYOUT)
+    }
