@@ -36,6 +36,7 @@ from sandbox_sim.config_values import (
     Rewrites,
     StoreName,
     host_in,
+    no_such_setting,
 )
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import Profile
@@ -364,18 +365,6 @@ def _refuse_unknown(names: Iterable[str], place: str) -> None:
     for name in names:
         if name not in Settings.model_fields:
             raise ConfigError(no_such_setting(name, place, Settings.model_fields))
-
-
-def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
-    """The error about an unknown setting, with a similar name that may be meant.
-
-    prefix: the beginning of all these names where the user writes them.
-    """
-    import difflib  # noqa: PLC0415 -- needed only for an error
-
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {prefix}{near[0]}?" if near else ""
-    return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 
 
 _WORDS: Final = {"missing": "is required", "extra_forbidden": "is unknown: leave it out"}

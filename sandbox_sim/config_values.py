@@ -1,6 +1,7 @@
 """The types of settings that need their own validation; each error says what the value must be."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
@@ -134,6 +135,18 @@ def _card(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise ValueError("must be a card number of 12 to 19 digits")
     return value
+
+
+def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
+    """The error about an unknown setting, with a similar name that may be meant.
+
+    prefix: the beginning of all these names where the user writes them.
+    """
+    import difflib  # noqa: PLC0415 -- needed only for an error
+
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {prefix}{near[0]}?" if near else ""
+    return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 
 
 Prefix = Annotated[str, AfterValidator(_prefix)]

@@ -24,7 +24,7 @@ from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
 from sandbox_sim.gateway.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from sandbox_sim.gateway.callbacks.doctor import Doctor
+    from sandbox_sim.gateway.callbacks.doctor import Doctor, Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ def build(
 
 
 @contextlib.asynccontextmanager
-async def open_doctor() -> AsyncIterator["Doctor"]:
+async def open_doctor(orders: "Orders | None" = None) -> AsyncIterator["Doctor"]:
     """A `Doctor` with an HTTP session of its own; it needs no running gateway."""
     from sandbox_sim.gateway.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()
     async with HttpCallbackSender(clock) as sender:
-        yield Doctor(sender, clock, RandomIds())
+        yield Doctor(sender, clock, RandomIds(), orders)

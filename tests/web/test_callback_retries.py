@@ -6,8 +6,7 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import Receiver
-from tests.web.control_api import ask, assert_error
-from tests.web.test_records import DEAD, get, post
+from tests.web.control_api import DEAD, ask, assert_error, get, post
 
 
 async def shown(sandbox: Sandbox, transaction_id: str = "T1") -> dict[str, Any]:

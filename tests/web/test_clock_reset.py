@@ -8,8 +8,7 @@ import pytest
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.domain.control.clock import ClockState
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error
-from tests.web.test_records import DEAD, get, post
+from tests.web.control_api import DEAD, ask, assert_error, get, post
 
 NOW = datetime(2026, 1, 1, 9, tzinfo=UTC)
 

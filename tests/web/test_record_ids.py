@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox
-from tests.web.control_api import ask, assert_error
-from tests.web.test_records import DEAD, get, post
+from tests.web.control_api import DEAD, ask, assert_error, get, post
 
 
 async def records(sandbox: Sandbox, plural: str, query: str = "") -> list[dict[str, Any]]:

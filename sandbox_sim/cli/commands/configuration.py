@@ -16,8 +16,8 @@ from sandbox_sim.config import (
     Settings,
     defaults,
     load,
-    no_such_setting,
 )
+from sandbox_sim.config_values import no_such_setting
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 
 # Variables that are not settings: options of commands, and variables of our tests.
