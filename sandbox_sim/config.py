@@ -1,4 +1,4 @@
-"""The settings, read from flags, environment and file; each remembers where it came from.
+"""The settings, read from flags, environment and file.
 
 A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the environment and
 `--set some_name=value` on the command line. A flag overrides the environment, the environment the
@@ -293,10 +293,7 @@ class Loaded:
 
 
 def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
-    """Read file, environment and flags.
-
-    Raises `ConfigError` with one line for each wrong setting.
-    """
+    """Read file, environment and flags; raises `ConfigError` with a line for each wrong setting."""
     flags = flags or {}
     _refuse_unknown(flags, "--set")
     layers = {}
@@ -347,8 +344,7 @@ def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
     """Parse values that came as text like pydantic-settings does: JSON for lists and tables."""
     if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
         return texts
-    # Imported only here, because it takes longer than everything else that a start without lists
-    # loads.
+    # Imported only here, because it takes longer than everything else that a start loads.
     from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
 
     source = EnvSettingsSource(cast("type[BaseSettings]", Settings))

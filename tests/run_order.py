@@ -1,9 +1,10 @@
-"""The order of a run: the slow files first.
+"""The order of a run: the slow files first; and what the garbage collector need not look at.
 
 Otherwise one worker of pytest-xdist ends the run alone with a test of several seconds.
 """
 
 import gc
+from collections.abc import Generator
 from typing import Final
 
 import pytest
@@ -16,13 +17,13 @@ SLOW: Final = (
     "tests/test_wheel.py",
     "tests/test_python_recipes.py",
     "tests/test_pytest_plugin.py",
-    "tests/cli/test_workers.py",
-    "tests/cli/test_restart.py",
-    "tests/cli/test_serve.py",
+    "tests/cli/serve/test_workers.py",
+    "tests/cli/serve/test_restart.py",
+    "tests/cli/serve/test_command.py",
     "tests/test_timeouts.py",
     "tests/test_recipes.py",
     "tests/web/test_redaction.py",
-    "tests/web/test_fuzz.py",
+    "tests/web/api/test_fuzz.py",
     "tests/adapters/stores/test_contract_model.py",
 )
 
@@ -39,10 +40,15 @@ def place(nodeid: str) -> int:
     return SLOW.index(path) if path in SLOW else len(SLOW)
 
 
-def pytest_collection_finish() -> None:
-    """Take the collected tests and the loaded modules out of the garbage collector's rounds.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, and exempt from it what is there at the end.
 
-    They live until the end, and each full round would walk over all of them.
+    That lives as long as the run, and each full collection would walk over all of it.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

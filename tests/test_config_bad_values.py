@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.config import Settings
-from tests.complaints import complaint
+from tests.config_errors import config_error
 
 # Of every setting a bad value, as TOML, and words of the sentence that says so.
 BAD: dict[str, tuple[str, str]] = {
@@ -82,7 +82,7 @@ class TestBadValues:
         text, words = BAD[name]
         file.write_text(f"{name} = {text}\n", "utf-8")
 
-        sentence = complaint(file)
+        sentence = config_error(file)
 
         assert sentence.startswith(name)
         assert f"(from {file}): " in sentence
@@ -94,13 +94,13 @@ class TestBadValues:
     ) -> None:
         text = BAD[name][0].strip('"').replace(" = ", ": ")
 
-        assert complaint(**{name: text}).startswith(name)
-        assert "(from flag)" in complaint(**{name: text}) or "(from a flag)" in complaint(
+        assert config_error(**{name: text}).startswith(name)
+        assert "(from flag)" in config_error(**{name: text}) or "(from a flag)" in config_error(
             **{name: text}
         )
         monkeypatch.setenv(f"SANDBOX_SIM_{name.upper()}", text)
-        assert complaint().startswith(name)
-        assert "environment): " in complaint()
+        assert config_error().startswith(name)
+        assert "environment): " in config_error()
 
     @pytest.mark.parametrize(
         ("toml", "start"),
@@ -127,7 +127,7 @@ class TestBadValues:
     ) -> None:
         file.write_text(toml, "utf-8")
 
-        assert complaint(file).startswith(start)
+        assert config_error(file).startswith(start)
 
     @pytest.mark.parametrize(
         ("given", "field", "problem"),
@@ -148,14 +148,14 @@ class TestBadValues:
         table = {"client_key": "a", "secret_key": "b"} | given
         text = json.dumps([{name: value for name, value in table.items() if value is not None}])
 
-        assert complaint(credentials=text).startswith(
+        assert config_error(credentials=text).startswith(
             f"credentials[0].{field} (from flag): {problem}"
         )
 
     def test_all_of_them_are_told_at_once(self, file: Path) -> None:
         file.write_text("port = -1\ncallback_attempts = 0\n", "utf-8")
 
-        lines = complaint(file, settle_delay_ms="-1").splitlines()
+        lines = config_error(file, settle_delay_ms="-1").splitlines()
 
         assert sorted(line.split()[0] for line in lines) == [
             "callback_attempts",
@@ -166,8 +166,8 @@ class TestBadValues:
     def test_a_secret_is_not_repeated(self, file: Path) -> None:
         file.write_text('[[credentials]]\nclient_key = 5\nsecret_key = "s3same"\n', "utf-8")
 
-        assert "s3same" not in complaint(file)
-        assert "s3same" not in complaint(credentials='[{"secret_key": "s3same"')
+        assert "s3same" not in config_error(file)
+        assert "s3same" not in config_error(credentials='[{"secret_key": "s3same"')
 
     @pytest.mark.parametrize(
         "url",
@@ -188,7 +188,7 @@ class TestBadValues:
     def test_an_address_of_ours_has_a_host_that_a_browser_can_send(self, url: str) -> None:
         words = "public_url (from flag): must be an address such as https://gateway.example"
 
-        assert complaint(public_url=url) == words
+        assert config_error(public_url=url) == words
 
     @pytest.mark.parametrize(
         ("path", "words"),
@@ -199,7 +199,7 @@ class TestBadValues:
         ],
     )
     def test_base_path_is_one_that_a_request_can_have(self, path: str, words: str) -> None:
-        assert complaint(base_path=path) == f"base_path (from flag): {words}"
+        assert config_error(base_path=path) == f"base_path (from flag): {words}"
 
     @pytest.mark.parametrize(
         ("name", "value", "words"),
@@ -219,14 +219,14 @@ class TestBadValues:
     def test_a_header_of_callbacks_is_one_that_can_be_added(
         self, name: str, value: str, words: str
     ) -> None:
-        sentence = complaint(callback_headers=json.dumps({name: value}))
+        sentence = config_error(callback_headers=json.dumps({name: value}))
 
         assert sentence.startswith(f"callback_headers.{name} (from flag): {words}")
 
     def test_a_header_of_callbacks_is_named_once(self) -> None:
         headers = {"X-Staging": "1", "X-Shop": "2", "x-staging": "3"}
 
-        assert complaint(callback_headers=json.dumps(headers)) == (
+        assert config_error(callback_headers=json.dumps(headers)) == (
             "callback_headers (from flag): "
             "X-Staging and x-staging are the same header; keep one of them"
         )
@@ -245,7 +245,7 @@ class TestBadValues:
             other: "http://localhost:3",
         }
 
-        assert complaint(callback_rewrites=json.dumps(rewrites)) == (
+        assert config_error(callback_rewrites=json.dumps(rewrites)) == (
             f"callback_rewrites (from flag): https://shop.example/api and {other} "
             "are the same address; keep one of them"
         )
@@ -264,21 +264,21 @@ class TestBadValues:
     ) -> None:
         rewrites = {"https://shop.example": address}
 
-        assert words in complaint(callback_rewrites=json.dumps(rewrites))
+        assert words in config_error(callback_rewrites=json.dumps(rewrites))
 
     @pytest.mark.decision("D37")
     def test_no_address_of_ours_is_longer_than_one_that_comes_in(self) -> None:
         words = "public_url (from flag): must have at most 2,048 characters"
 
-        assert complaint(public_url="https://gateway.example/" + "x" * 2048) == words
+        assert config_error(public_url="https://gateway.example/" + "x" * 2048) == words
 
     @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
     @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])
     def test_a_time_that_no_clock_can_show_is_refused(self, name: str, text: str) -> None:
-        assert complaint(**{name: text}).startswith(name)
+        assert config_error(**{name: text}).startswith(name)
 
     @pytest.mark.parametrize(
         "name", ["settle_delay_ms", "card_auto_complete_ms", "sms_transition_ms"]
     )
     def test_a_delay_beyond_the_calendar_is_refused(self, name: str) -> None:
-        assert complaint(**{name: str(10**18)}).startswith(name)
+        assert config_error(**{name: str(10**18)}).startswith(name)

@@ -1,8 +1,10 @@
 """The wheel alone is enough for a new project: built, installed into a clean environment, used."""
 
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
@@ -94,3 +96,33 @@ def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> N
     package = Path(done.stdout.strip()).parent
     assert package.is_relative_to(python.parent.parent)
     assert (package / "py.typed").exists()
+
+
+def test_make_wheel_builds_a_wheel(tmp_path: Path) -> None:
+    # pip reads this variable the other way round: 0 turns isolation off, so no registry is needed.
+    environment = {**os.environ, "PIP_NO_BUILD_ISOLATION": "0"}
+    bin_folder = Path(sys.executable).parent
+
+    done = subprocess.run(  # noqa: S603 -- ourselves
+        ["make", "wheel", f"BIN={bin_folder}", f"DIST={tmp_path}"],  # noqa: S607 -- wherever it is
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert len([*tmp_path.glob("sandbox_sim-*-py3-none-any.whl")]) == 1
+
+
+def test_the_source_archive_has_the_pages(tmp_path: Path) -> None:
+    built = run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        names = {name.partition("/")[2] for name in files.getnames()}
+
+    pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")}
+    assert pages | {"README.md", "Makefile", "constraints.txt"} <= names

@@ -30,7 +30,7 @@ class CallbackReordering:
             await self._release(unit, callback.service_id, callback.id, at)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `RELEASE`: no later callback came in time."""
+        """The handler of `RELEASE`: no later callback was attempted in time."""
         await self._release(unit, job.service_id, job.subject, now)
 
     async def _release(self, unit: Unit, service_id: int, callback_id: str, now: datetime) -> None:

@@ -1,7 +1,6 @@
 """Examines a receiver: sends it one callback after the other and judges each answer.
 
-`domain.callbacks.receiver_checks` has the callbacks that are sent, `receiver_verdicts` the right
-answers; the order is here.
+`domain.callbacks.receiver_checks` says what is sent, `receiver_verdicts` judges the responses.
 Source: delivery.1, delivery.2, D27, D29, D30.
 """
 

@@ -3,11 +3,13 @@
 Source: service.1 to service.5, D14 to D16, D20.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, decide
@@ -81,11 +83,11 @@ class SandboxProcessor:
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
             return Rejected(outcome, warnings)
-        accepted = await self._accept(unit, request, transaction, outcome)
-        if override is not None and override.callback.before_response:
-            first = partial(self._deliver_first, request, accepted)
-            return accepted._replace(warnings=warnings, before_answer=first)
-        return accepted._replace(warnings=warnings) if warnings else accepted
+        jobs, fields = await self._accept(unit, request, transaction)
+        accepted = Accepted(outcome, warnings, jobs, fields)
+        if override is None or not override.callback.before_response:
+            return accepted
+        return accepted._replace(before_answer=partial(self._deliver_first, request, accepted))
 
     async def decide(
         self, unit: Unit, payment: Payment, at: datetime, *, repeated: bool = False
@@ -101,22 +103,20 @@ class SandboxProcessor:
         return decide(payment, self._sandbox, Facts(repeated, available))
 
     async def _accept(
-        self, unit: Unit, request: PaymentRequest, transaction: Transaction, outcome: Outcome
-    ) -> Accepted:
-        """Save the transaction, and plan how it ends."""
+        self, unit: Unit, request: PaymentRequest, transaction: Transaction
+    ) -> tuple[Sequence[Job], dict[str, object] | None]:
+        """Save the transaction; returns the jobs that end it, and further fields of the answer."""
         is_card = transaction.payment.operation is Operation.CARD
         delay = self._auto_complete if is_card else self._settle_delay
         if transaction.final_status is Status.PENDING or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
         due = transaction.initiated_at + delay
         jobs = await self._settlement.begin(unit, transaction, due)
-        fields: dict[str, object] | None = None
         if is_card:
             page_id = await self._open_page(unit, transaction)
-            fields = {"redirect_url": f"{request.our_address()}{PAY_PAGES}/{page_id}"}
-        elif transaction.payment.operation is Operation.PAYOUT:
-            fields = {"status": "success"}
-        return Accepted(outcome, jobs=jobs, fields=fields)
+            return jobs, {"redirect_url": f"{request.our_address()}{PAY_PAGES}/{page_id}"}
+        is_payout = transaction.payment.operation is Operation.PAYOUT
+        return jobs, {"status": "success"} if is_payout else None
 
     async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
         """Save the hosted page of a card payment; returns its id."""

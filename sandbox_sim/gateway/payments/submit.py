@@ -64,16 +64,8 @@ class Payments:
         except BaseException:
             self._gate.release(network_id)
             raise
-        outcome = decision.outcome
-        return Reply(
-            outcome.code,
-            outcome.rule,
-            outcome.why,
-            outcome.message,
-            decision.fields if isinstance(decision, Accepted) else None,
-            warnings=decision.warnings,
-            awaited_by=network_id,
-        )
+        fields = decision.fields if isinstance(decision, Accepted) else None
+        return Reply(*decision.outcome, fields, None, None, decision.warnings, network_id)
 
 
 async def _process(

@@ -8,6 +8,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from sandbox_sim.adapters.clock import VirtualClock
@@ -247,6 +248,7 @@ units = st.tuples(st.sampled_from([0, 0, 1, 7, 40]), st.lists(steps, max_size=6)
 BEGIN, DECIDE = Step("begin", 55, 0), Step("decide", 55, 0)
 
 
+@pytest.mark.timeout(240)  # SQL over a socket, twenty-five times; 6 s on an idle machine
 @settings(max_examples=25)
 @example(sequence=[(0, [BEGIN], True), (40, [BEGIN, DECIDE], False), (1, [BEGIN], False)])
 @given(sequence=st.lists(units, max_size=12))

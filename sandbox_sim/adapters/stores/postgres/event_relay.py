@@ -118,7 +118,7 @@ class PostgresRelay:
 
 
 def _split_messages(documents: object) -> Iterator[str]:
-    """JSON, which is ASCII, split into messages that each begin with the number that follow.
+    """JSON, which is ASCII, split into messages; each begins with the number of those after it.
 
     The number makes them differ: Postgres delivers identical notifications of one transaction once.
     """

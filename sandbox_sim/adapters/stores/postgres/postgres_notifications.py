@@ -71,9 +71,9 @@ class Announcement:
         self.waiting_for: set[int] = set()
         self.all_acknowledged = asyncio.Event()
 
-    def acknowledge(self, name: int) -> None:
+    def acknowledge(self, server_pid: int) -> None:
         """Note that a server has processed it."""
-        self.waiting_for.discard(name)
+        self.waiting_for.discard(server_pid)
         if not self.waiting_for:
             self.all_acknowledged.set()
 
@@ -222,9 +222,7 @@ class ServerChannel:
                 log.warning(
                     "the connection to the other servers was lost: %s", describe_error(error)
                 )
-            except (
-                Exception
-            ):  # an error in our code; without this loop other servers would take over our jobs
+            except Exception:  # if this loop ended, other servers would take over our jobs
                 log.exception("the connection to the other servers failed and is opened again")
             self._disconnect()
             connection = await self._reconnect()
@@ -261,9 +259,7 @@ class ServerChannel:
         if self._due_to_notify is not None:
             self._last_notified, self._due_to_notify = self._due_to_notify, None
             await connection.execute(_NOTIFY, JOBS, str(to_micros(self._last_notified)))
-        for _ in range(
-            len(self._messages)
-        ):  # only those present now: more may come at any time, and a beat is due
+        for _ in range(len(self._messages)):  # new ones must not delay the next beat
             await connection.execute(_NOTIFY_EACH, *self._messages.popleft())
 
     async def _free(self, connection: Connection, numbers: Sequence[int]) -> None:

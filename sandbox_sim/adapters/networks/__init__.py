@@ -1,0 +1,1 @@
+"""Adapters of networks: what carries payments and messages in production mode."""

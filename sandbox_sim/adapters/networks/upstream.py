@@ -1,0 +1,336 @@
+"""A network that is another gateway with this same interface. Source: D39, "endpoints".
+
+Each operation is forwarded with the client's `service_id` and fields. The `callback_url` is ours;
+callbacks are verified by `X-Service-Signature` over their exact bytes and read in all five
+profiles. An unsigned callback is a hint.
+
+What the other gateway answers is read by its `response_code`, in two tables. A code that is in
+neither, an HTTP 3xx or 5xx, and a body that is not the interface's are UNKNOWN.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+
+from sandbox_sim.adapters.networks.http_client import (
+    HttpAnswer,
+    NetworkHttpClient,
+    NoAnswer,
+    retry_after,
+)
+from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
+from sandbox_sim.domain import money
+from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.json_text import compact
+from sandbox_sim.domain.networks.exchanges import Scrubber
+from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification
+from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.networks.reports import Echo, Field as EchoField, Source
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.vocabulary import CARD_CURRENCIES, Operation
+from sandbox_sim.gateway.ports.clock import Clock
+from sandbox_sim.gateway.ports.network import (
+    Capabilities,
+    Health,
+    Network,
+    NetworkConfigError,
+    NetworkEnvironment,
+    NetworkEvents,
+    Notification,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+    UnreadableNotification,
+)
+from sandbox_sim.http_addresses import BadAddress, check
+
+_PATHS: Final[Mapping[Operation, str]] = MappingProxyType(
+    {
+        Operation.COLLECT: "/make_payment",
+        Operation.CARD: "/make_payment",
+        Operation.DEPOSIT: "/make_payment",
+        Operation.PAYOUT: "/make_payment",
+        Operation.BILL: "/pay_bill",
+        Operation.AIRTIME: "/send_airtime",
+    }
+)
+_TRANS_TYPES: Final[Mapping[Operation, str]] = MappingProxyType(
+    {
+        Operation.COLLECT: "CTM",
+        Operation.CARD: "CTM",
+        Operation.DEPOSIT: "DTTW",
+        Operation.PAYOUT: "MTC",
+        Operation.BILL: "BLP",
+        Operation.AIRTIME: "ATP",
+    }
+)
+_TAKEN: Final = frozenset({"202", "000"})
+# The definite refusals, and the code that the client gets. Those that concern our account at the
+# other gateway and not the client's request become 500.
+_REFUSALS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{code: code for code in ("400", "402", "429", "015", "016", "019")},
+        **dict.fromkeys(("100", "401", "403"), "500"),
+    }
+)
+_DUPLICATE: Final = "219"
+_NOT_FOUND: Final = frozenset({"404", "027"})
+_OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType(
+    {
+        Status.SUCCESSFUL.value: Outcome.SUCCEEDED,
+        Status.FAILED.value: Outcome.FAILED,
+        Status.PENDING.value: Outcome.PENDING,
+        Status.CANCELLED.value: Outcome.FAILED,
+    }
+)
+
+
+def _address(text: str) -> str:
+    try:
+        check(text)
+    except BadAddress as error:
+        raise ValueError(str(error)) from None
+    return text.rstrip("/")
+
+
+class UpstreamSettings(AdapterSettings):
+    """The settings of a network with `adapter = "upstream"`."""
+
+    base_url: Annotated[str, AfterValidator(_address)] = Field(
+        description="Address of the other gateway, with its prefix where it has one."
+    )
+    client_key: str = Field(min_length=1, description="Of our account at the other gateway.")
+    secret_key: SecretStr = Field(min_length=1, description="Of the same account.")
+    rejects_duplicates: bool = Field(
+        False,
+        description="The other gateway answers 219 to a repeated transaction_id, so a request "
+        "whose answer was lost may be sent again.",
+    )
+
+
+class UpstreamNetwork:
+    """The adapter; one account at one other gateway."""
+
+    def __init__(
+        self,
+        settings: UpstreamSettings,
+        name: str,
+        clock: Clock,
+        timeout: timedelta,
+        **options: Any,
+    ) -> None:
+        """Make the adapter, not yet open; `options` go to `NetworkHttpClient`."""
+        secret = settings.secret_key.get_secret_value()
+        token = base64.b64encode(f"{settings.client_key}:{secret}".encode()).decode()
+        self._base_url = settings.base_url
+        self._secret_key = secret
+        self._clock = clock
+        self._headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
+        scrubber = Scrubber([secret, token])
+        self._http = NetworkHttpClient(name, clock, scrubber, timeout, **options)
+        self.capabilities = Capabilities(
+            operations=frozenset(_PATHS),
+            currencies=frozenset(CARD_CURRENCIES),
+            repeats_within=timedelta(days=1) if settings.rejects_duplicates else None,
+            trust=NotificationTrust.SIGNED,
+            always_sent=frozenset(
+                {
+                    (Source.STATUS, EchoField.REFERENCE),
+                    (Source.NOTIFICATION, EchoField.REFERENCE),
+                    (Source.NOTIFICATION, EchoField.AMOUNT),
+                }
+            ),
+            reference_is_transaction_id=True,
+        )
+
+    async def open(self, events: NetworkEvents) -> None:
+        """Make it ready; connects to nothing."""
+        await self._http.open(events)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.close()
+
+    async def submit(self, request: SubmitRequest) -> SubmitResult:
+        """Forward a payment, once."""
+        objection = self.capabilities.objection(request)
+        if objection is not None:
+            return SubmitResult(Outcome.NOT_SENT, reason=objection)
+        answer = await self._http.submit(
+            "POST",
+            self._base_url + _PATHS[request.operation],
+            self._headers,
+            money.json_with_amount(_fields(request), request.amount).encode(),
+            attempt_id=request.attempt_id,
+        )
+        if isinstance(answer, NoAnswer):
+            outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
+            return SubmitResult(outcome, reason=answer.problem, transport_fault=True)
+        return _submit_result(answer, repeated=request.repeated)
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        """Ask `get_transaction_status`."""
+        body = {"service_id": query.service_id, "transaction_id": query.reference}
+        answer = await self._http.ask(
+            "status",
+            "POST",
+            f"{self._base_url}/get_transaction_status",
+            self._headers,
+            compact(body).encode(),
+            attempt_id=query.attempt_id,
+        )
+        if isinstance(answer, NoAnswer):
+            return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
+        pause = retry_after(answer.headers, self._clock)
+        return replace(_status_result(answer), retry_after=pause)
+
+    def verify(self, raw: RawNotification) -> bool:
+        """Whether `X-Service-Signature` is that of the exact bytes under our secret key."""
+        given = raw.headers.get(SIGNATURE_HEADER.lower())
+        return check_signature(raw.body, given, [self._secret_key]) == "valid"
+
+    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+        """A callback in any of the profiles of D27."""
+        try:
+            body = money.read_json(raw.body)
+        except ValueError as error:
+            raise UnreadableNotification(f"the callback is not JSON: {error}") from None
+        if not isinstance(body, dict):
+            raise UnreadableNotification("the callback is not a JSON object")
+        reference = _text(body, "trans_ref") or _text(body, "transaction_id")
+        status = _text(body, "trans_status") or _text(body, "status")
+        if not reference or not status:
+            raise UnreadableNotification("the callback names no transaction, or no status")
+        code = status.partition("/")[0]
+        outcome = _OUTCOMES.get(code, Outcome.UNKNOWN)
+        failed = outcome is Outcome.FAILED
+        return [
+            Notification(
+                outcome,
+                attempt_id=raw.path.strip("/"),
+                reference=reference,
+                network_id=_text(body, "trans_id") or _text(body, "network_transaction_id"),
+                echo=Echo(
+                    reference,
+                    _amount(body.get("amount")),
+                    _text(body, "currency_code") or None,
+                ),
+                cancelled=code == Status.CANCELLED.value,
+                reason=_text(body, "status_desc") or _text(body, "message") if failed else "",
+            )
+        ]
+
+    async def health(self) -> Health:
+        """Whether the other gateway answers HTTP at all; no operation is asked for."""
+        answer = await self._http.ask("health", "HEAD", self._base_url + "/", {})
+        if isinstance(answer, NoAnswer):
+            return Health(ok=False, detail=answer.problem)
+        return Health(ok=True, detail=f"answers with HTTP {answer.status}")
+
+
+def _fields(request: SubmitRequest) -> dict[str, object]:
+    """The body of the request, without `amount`."""
+    operation = request.operation
+    fields: dict[str, object] = {
+        "service_id": request.service_id,
+        "reference": request.description,
+        "transaction_id": request.reference,
+        "trans_type": _TRANS_TYPES[operation],
+        "nw": request.nw,
+        "callback_url": request.notification_url,
+        "request_time": request.request_time,
+        "payment_option": request.payment_mode,
+    }
+    if operation is Operation.BILL:
+        fields["account_number"] = request.party
+    elif operation is not Operation.CARD:
+        fields["customer_number"] = request.party
+    if operation not in {Operation.BILL, Operation.AIRTIME}:
+        fields["currency_code"] = request.currency
+        optional = {
+            "nickname": request.nickname,
+            "currency_val": request.currency_val,
+            "landing_page": request.landing_page,
+        }
+        fields.update((name, text) for name, text in optional.items() if text)
+    return fields
+
+
+def _submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
+    """The two tables, and UNKNOWN for everything else."""
+    code, body = _code_of(answer)
+    said = _text(body, "response_message")
+    unlisted = f"HTTP {answer.status}, response_code {code or 'missing'}"
+    if code in _TAKEN and answer.status < 300:
+        return SubmitResult(Outcome.PENDING, redirect_url=_text(body, "redirect_url"))
+    if code == _DUPLICATE and not repeated:
+        # Our only request did not begin this transaction, so an older one has the same id.
+        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=said or unlisted)
+    if code in _REFUSALS:
+        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=said or unlisted)
+    return SubmitResult(Outcome.UNKNOWN, reason=unlisted)
+
+
+def _status_result(answer: HttpAnswer) -> StatusResult:
+    code, body = _code_of(answer)
+    if code in _NOT_FOUND:
+        return StatusResult(Outcome.UNKNOWN, found=False, reason=_text(body, "response_message"))
+    record = body.get("response_data")
+    if code != "000" or answer.status != 200 or not isinstance(record, dict):
+        reason = f"HTTP {answer.status}, response_code {code or 'missing'}"
+        return StatusResult(Outcome.UNKNOWN, reason=reason)
+    status = _text(record, "status")
+    outcome = _OUTCOMES.get(status, Outcome.UNKNOWN)
+    return StatusResult(
+        outcome,
+        reason=_text(record, "status_desc") if outcome is Outcome.FAILED else "",
+        network_id=_text(record, "network_transaction_id"),
+        echo=Echo(_text(record, "transaction_id") or None),
+        cancelled=status == Status.CANCELLED.value,
+    )
+
+
+def _code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
+    """The `response_code` and the body; both empty where this is no answer of the interface."""
+    if 300 <= answer.status < 400 or answer.status >= 500:
+        return "", {}
+    try:
+        body = money.read_json(answer.body)
+    except ValueError:
+        return "", {}
+    if not isinstance(body, dict):
+        return "", {}
+    return _text(body, "response_code"), body
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _amount(value: object) -> Decimal | None:
+    """The amount of a callback, which is a text in some profiles and a number in others."""
+    if isinstance(value, Decimal):
+        return value
+    try:
+        amount = Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
+    return amount if amount is not None and amount.is_finite() else None
+
+
+def upstream(settings: Mapping[str, object], environment: NetworkEnvironment) -> Network:
+    """The factory of the entry point `upstream`."""
+    try:
+        read = UpstreamSettings.model_validate(settings)
+    except ValidationError as error:
+        raise NetworkConfigError(problems_of(error)) from None
+    return UpstreamNetwork(read, environment.name, environment.clock, environment.timeout)

@@ -1,0 +1,81 @@
+"""Exact amounts: `Decimal` from the text of a JSON number to the network. Source: D5, D39.
+
+A float would lose the last digit of 10000000000000001. An amount is written as D28 has it.
+"""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final
+
+from sandbox_sim.domain.callbacks.callbacks import plain_decimal
+from sandbox_sim.domain.json_text import compact
+
+# Decimals of each currency that the interface names; the other currencies of the world that a
+# network may be configured with have two as well, but for those that are listed.
+_DECIMALS: Final[Mapping[str, int]] = MappingProxyType(
+    {"XOF": 0, "XAF": 0, "UGX": 0, "RWF": 0, "GNF": 0}
+)
+_USUAL_DECIMALS: Final = 2
+# More digits than this before the point are no amount of money; a bound keeps the text short.
+MOST_WHOLE_DIGITS: Final = 18
+
+
+def decimals_of(currency: str) -> int:
+    """How many decimals the currency has."""
+    return _DECIMALS.get(currency, _USUAL_DECIMALS)
+
+
+def problem_of(amount: Decimal, currency: str) -> str | None:
+    """What is wrong with an amount in this currency, in words; None where nothing is."""
+    if not amount.is_finite() or amount <= 0:
+        return "must be a number above 0"
+    # The exponent is looked at before the number is written out: 1E+999999 is a million digits.
+    if amount.adjusted() >= MOST_WHOLE_DIGITS:
+        return f"must have at most {MOST_WHOLE_DIGITS} digits before the decimal point"
+    decimals = decimals_of(currency)
+    _sign, digits, exponent = amount.as_tuple()
+    places = -exponent if isinstance(exponent, int) else 0
+    excess = places - decimals
+    # Zeros at the end say nothing, so 10.500 has one decimal.
+    if excess > 0 and any(digits[max(len(digits) - excess, 0) :]):
+        return f"must have at most {decimals} decimals, as {currency} has"
+    return None
+
+
+def read_json(text: str | bytes) -> Any:
+    """A JSON document with every number as an exact `Decimal`.
+
+    Raises:
+        ValueError: the text is not JSON, or has NaN or Infinity in it.
+    """
+    try:
+        return json.loads(
+            text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except ArithmeticError:
+        raise ValueError("a number has an exponent that is too large") from None
+
+
+def _refuse_constant(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def exact_amount(raw: bytes) -> Decimal | None:
+    """The number in the field `amount` of a JSON object, to the last digit; None without one."""
+    try:
+        document = read_json(raw)
+    except ValueError:
+        return None
+    amount = document.get("amount") if isinstance(document, dict) else None
+    return amount if isinstance(amount, Decimal) else None
+
+
+def json_with_amount(fields: Mapping[str, object], amount: Decimal) -> str:
+    """A JSON object of these fields and `amount` as an exact number, which json cannot write."""
+    rest = compact(dict(fields))
+    first = f'{{"amount":{plain_decimal(amount)}'
+    return first + "}" if rest == "{}" else f"{first},{rest[1:]}"

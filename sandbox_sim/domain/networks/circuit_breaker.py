@@ -1,0 +1,54 @@
+"""The circuit breaker of a network: no submit goes to a network that cannot be reached. D39.
+
+CLOSED lets every submit pass. Five faults of transport in a row open it; an answer of any kind, a
+decline too, starts the count again. OPEN lets nothing pass until `open_for` is over. Then one
+submit passes, the probe: an answer closes the breaker, a fault opens it again. Status queries and
+notifications never ask the breaker.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+OPENS_AFTER: Final = 5
+OPEN_FOR: Final = timedelta(seconds=30)
+# A probe whose end nobody reports, because its worker died, holds the breaker no longer than this.
+PROBE_ENDS_AFTER: Final = timedelta(seconds=60)
+
+
+class Breaker(NamedTuple):
+    """The state of one network's breaker.
+
+    faults: faults of transport in a row.
+    opened_at: when it opened last; None while it is closed.
+    probe_at: when the probe left; None where none is under way.
+    """
+
+    faults: int = 0
+    opened_at: datetime | None = None
+    probe_at: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds submits back, but for the probe."""
+        return self.opened_at is not None
+
+    def admit(self, now: datetime) -> tuple["Breaker", bool]:
+        """The breaker afterwards, and whether a submit may leave now."""
+        if self.opened_at is None:
+            return self, True
+        probing = self.probe_at is not None and now < self.probe_at + PROBE_ENDS_AFTER
+        if now < self.opened_at + OPEN_FOR or probing:
+            return self, False
+        return self._replace(probe_at=now), True
+
+    def after_fault(self, now: datetime) -> "Breaker":
+        """The breaker after a fault of transport: no connection, a reset or a timeout."""
+        faults = self.faults + 1
+        if self.probe_at is None and (self.is_open or faults < OPENS_AFTER):
+            # A fault of a submit that left before the breaker opened does not keep it open.
+            return self._replace(faults=faults)
+        return Breaker(faults, opened_at=now)
+
+    def after_answer(self) -> "Breaker":
+        """The breaker after the network answered, whatever it said."""
+        return Breaker()

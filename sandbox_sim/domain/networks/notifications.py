@@ -1,0 +1,61 @@
+"""What a notification may do, and how long one is kept that fits no attempt yet. Source: D39."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class NotificationTrust(StrEnum):
+    """What the notifications of a network are worth."""
+
+    SIGNED = "signed"  # proven by a signature over the exact bytes, or by the connection itself
+    HINT = "hint"  # anybody may have sent it
+    NONE = "none"  # the network sends none
+
+
+class Standing(StrEnum):
+    """What one notification may do."""
+
+    COUNTS = "counts"  # it is a report
+    HINT = "hint"  # it only makes us ask for the status now
+    REFUSED = "refused"  # it is not proven and the network cannot be asked
+
+
+class RawNotification(NamedTuple):
+    """A notification as it came in, before it was read.
+
+    path: what follows `/_networks/{name}/`.
+    query: the query string as it was written.
+    headers: names in lower case.
+    body: the exact bytes; a signature is over these.
+    """
+
+    network: str
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    received_at: datetime
+
+
+# An attempt is saved before its request leaves, so a notification that fits none is for another
+# server's attempt that is being saved, or for none at all. It is tried again, and kept so long.
+KEPT_UNMATCHED: Final = timedelta(days=1)
+_FIRST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 300.0
+
+
+def standing(trust: NotificationTrust, *, verified: bool, has_status: bool) -> Standing:
+    """What a notification may do: a hint never counts, even one that calls itself verified."""
+    if verified and trust is NotificationTrust.SIGNED:
+        return Standing.COUNTS
+    return Standing.HINT if has_status else Standing.REFUSED
+
+
+def next_match(received_at: datetime, tries: int, now: datetime) -> datetime | None:
+    """When to look again for the attempt of a notification after so many tries; None: give up."""
+    if now - received_at >= KEPT_UNMATCHED:
+        return None
+    return now + timedelta(seconds=min(_FIRST_WAIT_S * 2.0 ** min(tries, 30), _LONGEST_WAIT_S))

@@ -1,0 +1,63 @@
+"""Each proof of the contract finds an adapter that breaks it."""
+
+import pytest
+
+from sandbox_sim.adapters.networks.upstream import UpstreamNetwork
+from sandbox_sim.testing.network_contract import PROOFS, Disproved, Fault, http_peer, prove
+from tests.adapters.networks import broken
+from tests.adapters.networks.upstream_dialect import UpstreamDialect
+
+pytestmark = pytest.mark.decision("D39")
+
+OF = {proof.name: proof for proof in PROOFS}
+# What each proof must find; a fault that leaves a doubt is met by adapters that send again, and by
+# adapters that call the doubt a failure.
+DOUBTS = sorted(set(Fault) - {Fault.CLOSE_AFTER_ANSWER})
+BREAKS: list[tuple[str, type[UpstreamNetwork]]] = [
+    ("every_declared_operation_arrives_once", broken.Doubles),
+    ("nothing_undeclared_is_sent", broken.SendsAnything),
+    ("no_connection_is_not_sent", broken.CallsNothingUnknown),
+    ("broken_tls_is_not_sent", broken.CallsNothingUnknown),
+    ("amounts_arrive_exactly", broken.Floats),
+    ("a_repeat_is_the_same_request", broken.NewReference),
+    ("secrets_stay_secret", broken.LogsTheKey),
+    ("close_ends_everything", broken.LeavesATask),
+    ("health_submits_nothing", broken.HealthPays),
+    ("status_is_read_right", broken.AlwaysPending),
+    ("an_unknown_reference_is_unknown", broken.MissingIsFailed),
+    ("success_about_something_else_does_not_count", broken.FillsIn),
+    ("only_the_right_signature_is_verified", broken.VerifiesAll),
+    ("only_the_right_signature_is_verified", broken.VerifiesRewritten),
+    ("a_changed_notification_is_not_verified", broken.VerifiesStripped),
+    ("a_notification_names_its_attempt", broken.NamesNothing),
+    ("a_notification_names_its_attempt", broken.ReadsNoFailure),
+    ("notifications_in_any_order_end_the_same", broken.ReadsNoFailure),
+    ("what_is_unreadable_is_called_so", broken.RaisesAnything),
+    *((f"submit_under_{fault}", broken.Repeats) for fault in DOUBTS),
+    *((f"submit_under_{fault}", broken.CallsDoubtFailed) for fault in DOUBTS),
+    ("submit_under_close_after_answer", broken.Doubles),
+    *((f"status_under_{fault}", broken.SilenceIsMissing) for fault in DOUBTS),
+    ("status_under_close_after_answer", broken.AlwaysPending),
+]
+TOKENS = "fifty_at_once_renew_a_token_once"
+
+
+@pytest.mark.parametrize(
+    ("name", "adapter"), BREAKS, ids=[f"{name}-{adapter.__name__}" for name, adapter in BREAKS]
+)
+async def test_a_broken_adapter_is_found(name: str, adapter: type[UpstreamNetwork]) -> None:
+    with pytest.raises(Disproved):
+        await prove(OF[name], http_peer(UpstreamDialect(adapter)))
+
+
+async def test_fifty_submits_renew_an_expired_token_once() -> None:
+    await prove(OF[TOKENS], http_peer(broken.TokenDialect(broken.WithTokens)))
+
+
+async def test_an_adapter_that_renews_for_each_submit_is_found() -> None:
+    with pytest.raises(Disproved, match="asked for 50 tokens"):
+        await prove(OF[TOKENS], http_peer(broken.TokenDialect(broken.RenewsForEach)))
+
+
+def test_every_proof_has_a_broken_adapter_that_it_finds() -> None:
+    assert {name for name, _ in BREAKS} | {TOKENS} == set(OF)

@@ -1,0 +1,71 @@
+"""Exact amounts, from the text of the request to the text for the network."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.domain import money
+
+pytestmark = pytest.mark.decision("D39")
+
+AMOUNTS = st.decimals("0.01", 10**17, places=2)
+
+
+@pytest.mark.parametrize("text", ["10000000000000001", "0.01", "10.50", "99999999999999999.99"])
+def test_an_amount_keeps_its_last_digit(text: str) -> None:
+    amount = money.exact_amount(f'{{"amount": {text}}}'.encode())
+
+    assert amount == Decimal(text)
+    assert amount is not None
+    written = money.json_with_amount({"service_id": 55}, amount)
+    assert money.read_json(written) == {"amount": Decimal(text), "service_id": 55}
+
+
+@given(AMOUNTS)
+def test_what_is_written_is_read_back(amount: Decimal) -> None:
+    assert money.exact_amount(money.json_with_amount({}, amount).encode()) == amount
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"[1]",
+        b"{}",
+        b'{"amount": "10"}',
+        b'{"amount": true}',
+        b'{"amount": NaN}',
+        b'{"amount": 1e99999999999999999999}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_body_without_a_number_has_no_amount(raw: bytes) -> None:
+    assert money.exact_amount(raw) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "currency", "problem"),
+    [
+        ("10.50", "GHS", None),
+        ("10.500", "GHS", None),
+        ("1E+2", "GHS", None),
+        ("0.01", "GHS", None),
+        ("999999999999999999.99", "GHS", None),
+        ("10.505", "GHS", "must have at most 2 decimals, as GHS has"),
+        ("1E-7", "USD", "must have at most 2 decimals, as USD has"),
+        ("10.5", "UGX", "must have at most 0 decimals, as UGX has"),
+        ("1000000000000000000", "GHS", "must have at most 18 digits before the decimal point"),
+        ("1E+999999", "GHS", "must have at most 18 digits before the decimal point"),
+        ("0", "GHS", "must be a number above 0"),
+        ("-1", "GHS", "must be a number above 0"),
+        ("NaN", "GHS", "must be a number above 0"),
+    ],
+)
+def test_what_is_wrong_with_an_amount(text: str, currency: str, problem: str | None) -> None:
+    assert money.problem_of(Decimal(text), currency) == problem
+
+
+@given(AMOUNTS)
+def test_every_amount_with_the_decimals_of_its_currency_is_taken(amount: Decimal) -> None:
+    assert money.problem_of(amount, "GHS") is None
