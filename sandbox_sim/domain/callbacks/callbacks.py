@@ -15,9 +15,10 @@ from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
 from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
@@ -38,31 +39,6 @@ class Profile(StrEnum):
     FLAT = "flat"
     EVENT = "event"
     SUPERSET = "superset"
-
-
-class DeliveryState(StrEnum):
-    """The state of a callback."""
-
-    PENDING = "pending"  # never tried
-    RETRYING = "retrying"  # tried, and another attempt follows
-    DELIVERED = "delivered"
-    FAILED = "failed"
-    DROPPED = "dropped"  # an override keeps it from being sent
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether an attempt is still to come."""
-        return self is DeliveryState.PENDING or self is DeliveryState.RETRYING
-
-    @property
-    def is_unacknowledged(self) -> bool:
-        """Whether the receiver was called and has not acknowledged."""
-        return self is DeliveryState.RETRYING or self is DeliveryState.FAILED
-
-
-def waiting_state(*, tried: bool) -> DeliveryState:
-    """The state of a callback that waits for an attempt."""
-    return DeliveryState.RETRYING if tried else DeliveryState.PENDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +188,44 @@ class Callback(NamedTuple):
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
-SHOWN_FIELDS: Final = (
-    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
-    *("signature", "state", "unacknowledged", "note", "created_at", "attempts"),
-)
+class AttemptView(TypedDict):
+    """An attempt as the control API shows it."""
 
+    number: Annotated[int, "from 1"]
+    at: Annotated[str, "when it ended"]
+    status_code: Annotated[int | None, "the HTTP status; null where there was no answer"]
+    duration_ms: Annotated[int, "real time"]
+    response_body: Annotated[str, "the first 4 KiB of the answer"]
+    verdict: str
+    sent_to: Annotated[str, "the address it went to, after the setting callback_rewrites"]
+    next_attempt_at: Annotated[str | None, "when the next attempt is due; null after the last one"]
+
+
+class CallbackView(TypedDict):
+    """A callback with its attempts, as the control API shows it."""
+
+    id: str
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: Annotated[str, Profile]
+    body: dict[str, object]
+    signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
+    state: Annotated[str, DeliveryState]
+    unacknowledged: Annotated[bool, "it was attempted and is not acknowledged"]
+    note: Annotated[str | None, "the override that changes its behaviour"]
+    created_at: Annotated[str, "when it became due"]
+    attempts: Annotated[list[AttemptView], "oldest first"]
+
+
+SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
     {"state": values_of(DeliveryState), "profile": values_of(Profile)}
 )
 
 
-def shown(callback: Callback) -> dict[str, object]:
+def shown(callback: Callback) -> CallbackView:
     """A callback with its attempts, as the control API shows it."""
     return {
         "id": callback.id,

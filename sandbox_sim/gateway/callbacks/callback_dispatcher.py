@@ -18,13 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import (
-    Callback,
-    DeliveryState,
-    FailureKind,
-    ReceiverResponse,
-    Schedule,
-)
+from sandbox_sim.domain.callbacks.callbacks import Callback, FailureKind, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.redaction import redact_text

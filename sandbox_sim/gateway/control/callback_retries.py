@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState
+from sandbox_sim.domain.callbacks.callbacks import Callback
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import CALLBACKS, Records

@@ -68,7 +68,7 @@ def _first_lines(version: HttpVersion, status: int) -> str:
 def render(
     reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
 ) -> Answer:
-    """The one place where a reply becomes an answer.
+    """Make the answer of a reply. No other function does this.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
     """
@@ -87,7 +87,7 @@ def render(
 
 
 def _plain_body(code: str, message: str) -> bytes:
-    """A message may repeat what the client sent, so a long one is not kept."""
+    """The body of an answer without fields; a long message is not cached."""
     if len(message) <= LONGEST_TEXT:
         return _short_body(code, message)
     return _short_body.__wrapped__(code, message)

@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import (
-    Callback,
-    DeliveryState,
-    ReceiverResponse,
-    Schedule,
-)
+from sandbox_sim.domain.callbacks.callbacks import Callback, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import NOW, SERVICE, after, callback, job

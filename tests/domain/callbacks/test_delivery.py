@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import (
-    Callback,
-    DeliveryState,
-    Profile,
-    ReceiverResponse,
-    Schedule,
-)
+from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.domain.samples import NOON, SETTLED, settled
 
 SCHEDULE = Schedule()

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState, ReceiverResponse
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.ports import JobLost
 from tests.fakes import BROKEN, OK, SILENT
 from tests.gateway.conftest import SCHEDULE, Works, to

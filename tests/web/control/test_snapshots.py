@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask, assert_error

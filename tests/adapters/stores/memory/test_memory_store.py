@@ -10,7 +10,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.memory import memory_store
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Unit

@@ -11,7 +11,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sql import journal, sql_unit
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from tests.adapters.stores.writes import prepared
