@@ -97,7 +97,11 @@ class Settings(BaseModel):
         True, description="Serve plain requests without aiohttp's protocol: faster, same answers."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="info logs what was rejected or not delivered, debug everything."
+        "info",
+        description="info has a line for each request and each callback, debug everything.",
+    )
+    quiet: bool = Field(
+        False, description="No line at info about requests and callbacks that went well."
     )
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
     tls_terminated: bool = Field(
