@@ -14,9 +14,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
@@ -115,6 +117,7 @@ class Callback(NamedTuple):
     note: the override that changed its behaviour, in words.
     held: it waits until a later callback of its service was attempted.
     target: the address with its secrets, where `url` is masked; never shown (D38).
+    mode: the service mode of its transaction.
     """
 
     id: str
@@ -131,15 +134,22 @@ class Callback(NamedTuple):
     note: str | None = None
     held: bool = False
     target: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @property
     def address(self) -> str:
         """The address that it goes to, with its secrets."""
         return self.target or self.url
 
-    def belongs_to(self, service_id: int | None) -> bool:
-        """Whether it belongs to this service; None means any service."""
-        return service_id in {None, self.service_id}
+    def is_reset_with(self, service_id: int | None) -> bool:
+        """Whether a reset of this service, or of all (None), deletes it."""
+        return self.mode is ServiceMode.SANDBOX and service_id in {None, self.service_id}
+
+    def delivery_job(self, due_at: datetime) -> Job:
+        """The job of its next attempt."""
+        is_live = self.mode is ServiceMode.PRODUCTION
+        kind = JobKind.DELIVER_LIVE if is_live else JobKind.DELIVER
+        return Job(due_at, kind, self.service_id, self.id)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -186,13 +196,41 @@ class Callback(NamedTuple):
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
-SHOWN_FIELDS: Final = (
-    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
-    *("signature", "state", "note", "created_at", "attempts"),
-)
+class AttemptView(TypedDict):
+    """An attempt as the control API shows it."""
+
+    number: Annotated[int, "from 1"]
+    at: Annotated[str, "when it ended"]
+    status_code: Annotated[int | None, "the HTTP status; null where there was no answer"]
+    duration_ms: Annotated[int, "real time"]
+    response_body: Annotated[str, "the first 4 KiB of the answer"]
+    verdict: str
+    sent_to: Annotated[str, "the address it went to, after the setting callback_rewrites"]
+    next_attempt_at: Annotated[str | None, "when the next attempt is due; null after the last one"]
 
 
-def shown(callback: Callback) -> dict[str, object]:
+class CallbackView(TypedDict):
+    """A callback with its attempts, as the control API shows it."""
+
+    id: str
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: Annotated[str, Profile]
+    body: dict[str, object]
+    signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
+    state: Annotated[str, DeliveryState]
+    note: Annotated[str | None, "the override that changes its behaviour"]
+    created_at: Annotated[str, "when it became due"]
+    attempts: Annotated[list[AttemptView], "oldest first"]
+    mode: Annotated[str, ServiceMode]
+
+
+SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
+
+
+def shown(callback: Callback) -> CallbackView:
     """A callback with its attempts, as the control API shows it."""
     return {
         "id": callback.id,
@@ -221,6 +259,7 @@ def shown(callback: Callback) -> dict[str, object]:
             }
             for attempt in callback.attempts
         ],
+        "mode": callback.mode.value,
     }
 
 

@@ -10,7 +10,10 @@ from decimal import Decimal
 from typing import ClassVar, Final
 
 from sandbox_sim.adapters.stores.sql import rows
+from sandbox_sim.adapters.stores.sql.attempts import SqlAttempts
+from sandbox_sim.adapters.stores.sql.books import SqlBooks
 from sandbox_sim.adapters.stores.sql.journal import SqlJournal
+from sandbox_sim.adapters.stores.sql.network_records import SqlNetworkRecords
 from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.snapshots import SqlSnapshots
 from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, where
@@ -90,8 +93,8 @@ _DELETE_TRANSACTIONS = (
     "AND (status <> ? OR by_hand = 1)"
 )
 _DELETE_CALLBACKS = (
-    "DELETE FROM callbacks WHERE service_id = ? AND state <> ? AND number <= "
-    "(SELECT number FROM callbacks WHERE service_id = ? AND state <> ? "
+    "DELETE FROM callbacks WHERE service_id = ? AND mode = ? AND state <> ? AND number <= "
+    "(SELECT number FROM callbacks WHERE service_id = ? AND mode = ? AND state <> ? "
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
 # How often a store deletes what has expired, in gateway time.
@@ -100,7 +103,7 @@ _MAX_NUMBER: Final = 2**62
 _DAY_MICROS: Final = to_micros(to_datetime(0) + timedelta(days=1))
 
 
-class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
+class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, SqlNetworkRecords):
     """The `Unit` of both databases; the subclasses add what differs."""
 
     # The value that a claim writes to `lease_until`, and the clause that skips rows locked by other
@@ -349,10 +352,8 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         await self._fetch(_DELETE_TRANSACTIONS, before, bound, Status.PENDING.value)
         await self._fetch("DELETE FROM checkouts WHERE expires_at <= ?", to_micros(now))
         pending = DeliveryState.PENDING.value
-        for (service_id,) in await self._fetch("SELECT DISTINCT service_id FROM callbacks"):
-            await self._fetch(
-                _DELETE_CALLBACKS, service_id, pending, service_id, pending, KEPT_CALLBACKS
-            )
+        for key in await self._fetch("SELECT DISTINCT service_id, mode FROM callbacks"):
+            await self._fetch(_DELETE_CALLBACKS, *key, pending, *key, pending, KEPT_CALLBACKS)
 
 
 def _expiry_bound(now: datetime) -> int:

@@ -1,0 +1,250 @@
+"""`sandbox-sim serve --workers N` as processes: one gateway on one port, minded by a parent."""
+
+import asyncio
+import base64
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.stores.postgres.postgres_url import masked
+from sandbox_sim.cli.serve import workers
+from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
+from sandbox_sim.config import Settings
+from tests import postgres
+from tests.cli.processes import (
+    SOON,
+    end,
+    ended,
+    first_line,
+    in_background,
+    in_process,
+    running,
+)
+
+CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
+
+
+@pytest.fixture
+def store() -> str:
+    return postgres.empty_database()
+
+
+def eventually(condition: Callable[[], Any]) -> Any:
+    """What the condition is as soon as it is anything; the bound is for what is broken."""
+    late = time.monotonic() + SOON
+    while not (found := condition()):
+        assert time.monotonic() < late
+        time.sleep(0.02)
+    return found
+
+
+def children(pid: int) -> set[int]:
+    """The processes that a process started and that are still there."""
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,stat="],  # noqa: S607 -- wherever it is
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return {int(row[0]) for row in rows if int(row[1]) == pid and not row[2].startswith("Z")}
+
+
+def post(url: str, path: str, **body: Any) -> tuple[dict[str, Any], str]:
+    """The answer, and the run of the process that gave it; each over a connection of its own."""
+    request = urllib.request.Request(  # noqa: S310 -- our own server
+        url + path,
+        json.dumps({"service_id": 55, **body}).encode(),
+        {"Authorization": CREDENTIALS, "User-Agent": "tests"},
+    )
+    with urllib.request.urlopen(request, timeout=SOON) as answer:  # noqa: S310
+        return json.load(answer), answer.headers["X-Sandbox-Request-Id"].partition("-")[0]
+
+
+def two_that_answer(url: str) -> set[str]:
+    """The runs of two processes that answer, as soon as both have."""
+    seen: set[str] = set()
+
+    def both() -> bool:
+        seen.update(post(url, "/sms/balance")[1] for _ in range(8))
+        return len(seen) == 2
+
+    eventually(both)
+    return seen
+
+
+@pytest.mark.decision("D1", "D18")
+def test_the_life_of_two_workers(store: str) -> None:
+    """One run for all of it: to start three processes takes longer than all else here.
+
+    A script starts it in the background, so Ctrl-C in its terminal does not stop it.
+    """
+    settings = ("--port", "0", "--workers", "2", "--store", store, "--set", "settle_delay_ms=0")
+    with in_background("--json", "serve", *settings) as server:
+        ready = json.loads(first_line(server))
+        url = ready["url"]
+        assert ready["pid"] == server.pid
+        workers = children(server.pid)
+        assert len(workers) == 2
+
+        server.send_signal(signal.SIGINT)
+        before = two_that_answer(url)
+        in_turn = Counter(post(url, "/sms/balance")[1] for _ in range(10))
+        assert set(in_turn.values()) == {5}
+
+        for number in range(20):
+            payment = {
+                "reference": "Order 1",
+                "transaction_id": f"T{number}",
+                "trans_type": "CTM",
+                "amount": 10,
+                "nw": "MTN",
+                "payment_option": "MOM",
+                "customer_number": "0244000001",
+                "callback_url": f"{url}/_sandbox/inbox/orders",
+                "request_time": "2026-01-01 09:00",
+            }
+            assert post(url, "/make_payment", **payment)[0]["response_code"] == "202"
+        assert len(eventually(lambda: inbox(url, 20))) == 20
+
+        killed = min(workers)
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda: len(children(server.pid) - {killed}) == 2)
+        assert len(before | two_that_answer(url)) == 3, "one of them stayed"
+        assert (
+            post(url, "/get_transaction_status", transaction_id="T0")[0]["response_code"] == "000"
+        )
+
+        begun = time.monotonic()
+        code, out, err = end(server, signal.SIGTERM)
+        assert time.monotonic() - begun < 10
+        assert (code, out) == (0, "")
+        assert re.search(rf"worker [12] \(pid {killed}\) ended with code -9; it is started", err)
+        assert re.search(r"worker [12] is back with pid \d+", err)
+        assert "Traceback" not in err
+        assert not any(map(is_there, workers))
+        with pytest.raises(urllib.error.URLError):
+            post(url, "/sms/balance")
+
+
+def inbox(url: str, count: int) -> list[str]:
+    """What was paid for, once so many callbacks came."""
+    with urllib.request.urlopen(f"{url}/_sandbox/inbox/orders/messages") as answer:  # noqa: S310
+        messages = json.load(answer)["messages"]
+    return [each["json"]["trans_ref"] for each in messages] if len(messages) >= count else []
+
+
+def test_workers_whose_parent_was_killed_end_by_themselves(store: str) -> None:
+    with running("serve", "--port", "0", "--workers", "2", "--store", store) as server:
+        ready = first_line(server)
+        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
+        assert found is not None, ready
+        workers = children(server.pid)
+
+        server.kill()
+        server.wait()
+
+        eventually(lambda: not any(map(is_there, workers)))
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # Nobody may have asked what became of it yet.
+    return pid not in zombies()
+
+
+def zombies() -> set[int]:
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,stat="],  # noqa: S607 -- wherever it is
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return {int(pid) for pid, state in rows if state.startswith("Z")}
+
+
+def test_ctrl_c_ends_all_of_them(store: str) -> None:
+    with running("serve", "--port", "0", "--workers", "2", "--store", store) as server:
+        first_line(server)
+        workers = children(server.pid)
+
+        code, out, err = end(server, signal.SIGINT)
+
+        assert (code, err) == (130, "")
+        assert f"state: {masked(store)}" in out
+        assert not any(map(is_there, workers))
+
+
+async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As by a machine without memory; nobody else could."""
+    monkeypatch.setattr(workers, "_WORKER", "import os; os.kill(os.getpid(), 9)")
+
+    with pytest.raises(CannotStart):
+        await _WorkerPool(Settings()).start()
+
+    (told,) = caplog.messages
+    assert re.fullmatch(r"a worker \(pid \d+\) ended with code -9 before it was ready", told)
+
+
+async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        crew = _WorkerPool(Settings())
+        crew.listen([listening])
+        await asyncio.sleep(0)  # it waits for connections
+        with socket.create_connection(listening.getsockname()):
+            await asyncio.sleep(0)  # the loop has heard of this one, and goes on with us first
+            await crew.stop([listening])
+
+    assert caplog.messages == []
+
+
+class TestItDoesNotStart:
+    @pytest.mark.parametrize("store", ["memory:", "sqlite:", "sqlite:/tmp/state.sqlite3"])
+    def test_with_a_store_that_processes_cannot_share(self, store: str) -> None:
+        result = in_process("serve", "--workers", "2", "--store", store)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == (
+            "workers: 2 processes need a store that they can share, "
+            f"postgresql://USER@HOST/DATABASE; store is {store}\n"
+        )
+
+    def test_when_the_store_cannot_be_opened_and_says_so_once(self) -> None:
+        postgres.server_url()  # asyncpg must be there
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        store = f"postgresql://me:s3same@127.0.0.1:{port}/gateway"
+
+        result = ended("serve", "--port", "0", "--workers", "2", "--store", store)
+
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1
+        assert len(result.stderr.splitlines()) == 1
+
+    def test_when_the_port_is_taken(self, store: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+
+            result = ended("serve", "--port", port, "--workers", "2", "--store", store)
+
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")

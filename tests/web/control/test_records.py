@@ -1,0 +1,294 @@
+"""Transactions, callbacks and messages under /_sandbox: listed, found, waited for, and steered."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.web.control_api import ask, assert_error
+
+DEAD = "http://127.0.0.1:9/nobody"
+
+
+async def get(sandbox: Sandbox, path: str) -> Any:
+    seen = await ask(sandbox, "GET", f"/_sandbox/{path}")
+    assert seen.status == 200, seen
+    return seen.body
+
+
+async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
+    return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
+
+
+async def ids(sandbox: Sandbox, query: str = "") -> list[str]:
+    page = await get(sandbox, f"transactions?{query}")
+    return [each["transaction_id"] for each in page["transactions"]]
+
+
+class TestLists:
+    async def test_a_transaction_tells_its_whole_life(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        (shown,) = (await get(sandbox, "transactions"))["transactions"]
+        timeline = shown.pop("timeline")
+        network_id = shown.pop("network_transaction_id")
+
+        assert len(network_id) == 11
+        assert [change["status"] for change in timeline] == ["002", "000"]
+        assert shown == {
+            "service_id": 55,
+            "transaction_id": "T1",
+            "operation": "collect",
+            "amount": "10.5",
+            "currency_code": "GHS",
+            "nw": "MTN",
+            "party": "0244000001",
+            "payment_mode": "MOM",
+            "reference": "Order 1",
+            "callback_url": sandbox.inbox_url("orders"),
+            "status": "000",
+            "status_desc": "Transaction Successful",
+            "expires_at": "2026-01-01T09:15:00.000Z",
+            "override": None,
+            "mode": "S",
+        }
+
+    async def test_a_card_number_is_masked(self, sandbox: Sandbox) -> None:
+        await sandbox.card()
+
+        (shown,) = (await get(sandbox, "transactions"))["transactions"]
+
+        assert shown["party"] == "411111******1111"
+        assert "4111111111111111" not in json.dumps(shown)
+
+    async def test_newest_first_page_after_page(self, sandbox: Sandbox) -> None:
+        for number in range(5):
+            await sandbox.collect(transaction_id=f"T{number}")
+            await sandbox.advance(seconds=0.1)
+
+        first = await get(sandbox, "transactions?limit=2")
+        second = await get(sandbox, f"transactions?limit=2&after={first['next']}")
+        third = await get(sandbox, f"transactions?limit=2&after={second['next']}")
+
+        pages = [[t["transaction_id"] for t in p["transactions"]] for p in (first, second, third)]
+        assert pages == [["T4", "T3"], ["T2", "T1"], ["T0"]]
+        assert third["next"] is None
+
+    async def test_any_field_is_a_filter(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(transaction_id="good")
+        await sandbox.collect(transaction_id="declined", customer_number="0244000009")
+        await sandbox.collect(transaction_id="other", service_id=56)
+
+        assert await ids(sandbox, "status=001") == ["declined"]
+        assert await ids(sandbox, "service_id=56") == ["other"]
+        assert await ids(sandbox, "service_id=55&status=002") == ["good"]
+        assert await ids(sandbox, "reference=nothing") == []
+
+    async def test_messages_are_there_as_the_handset_sees_them(self, sandbox: Sandbox) -> None:
+        await sandbox.bulk("0244000001", "0244000009")
+        await sandbox.advance(seconds=1)
+
+        messages = (await get(sandbox, "sms"))["sms"]
+
+        states = {each["customer_number"]: each["status"] for each in messages}
+        assert states == {"233244000001": "SENT", "233244000009": "REFUNDED"}
+        one = await get(sandbox, f"sms/{messages[0]['processing_id']}")
+        assert one == messages[0]
+
+    @pytest.mark.decision("D30")
+    async def test_a_callback_tells_what_became_of_each_attempt(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(callback_url=DEAD)
+        await sandbox.advance(minutes=11)
+
+        (callback,) = (await get(sandbox, "callbacks?state=failed"))["callbacks"]
+
+        assert callback["body"]["trans_status"] == "000/SUCCESS"
+        assert [each["number"] for each in callback["attempts"]] == [1, 2, 3]
+        for attempt in callback["attempts"]:
+            assert attempt["status_code"] is None
+            assert "no connection to 127.0.0.1:9" in attempt["verdict"]
+        assert callback["attempts"][0]["next_attempt_at"] == "2026-01-01T09:05:01.000Z"
+        assert callback["attempts"][2]["next_attempt_at"] is None
+        assert await get(sandbox, f"callbacks/{callback['id']}") == callback
+
+
+class TestSearches:
+    @pytest.mark.parametrize("plural", ["transactions", "callbacks", "sms"])
+    async def test_find_and_count_look_at_any_field(self, sandbox: Sandbox, plural: str) -> None:
+        for service_id in (55, 56):
+            await sandbox.collect(service_id=service_id)
+            await sandbox.sms(service_id=service_id)
+        await sandbox.advance(seconds=1)
+
+        found = await post(sandbox, f"{plural}/find", match={"service_id": 56})
+        counted = await post(sandbox, f"{plural}/count", match={"service_id": 56})
+
+        assert [each["service_id"] for each in found.body[plural]] == [56]
+        assert counted.body == {"count": 1}
+        assert (await post(sandbox, f"{plural}/count")).body == {"count": 2}
+
+    async def test_a_dot_looks_inside(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(transaction_id="A", amount=10)
+        await sandbox.collect(transaction_id="B", amount=11)
+        await sandbox.advance(seconds=1)
+
+        found = await post(sandbox, "callbacks/find", match={"body.amount": "11"})
+
+        assert [each["transaction_id"] for each in found.body["callbacks"]] == ["B"]
+
+    async def test_wait_returns_what_is_there(self, sandbox: Sandbox) -> None:
+        await sandbox.sms()
+
+        waited = await post(sandbox, "sms/wait", match={"service_id": 55}, timeout_s=0)
+
+        assert [each["message"] for each in waited.body["sms"]] == ["Your code is 1234"]
+
+    async def test_wait_blocks_until_it_comes(self, sandbox: Sandbox) -> None:
+        waiting = asyncio.create_task(
+            post(sandbox, "callbacks/wait", match={"state": "delivered"}, count=2, timeout_s=60)
+        )
+        for number in range(2):
+            await sandbox.collect(transaction_id=f"T{number}")
+            assert not waiting.done()
+            await sandbox.advance(seconds=1)
+
+        waited = await waiting
+
+        assert [each["transaction_id"] for each in waited.body["callbacks"]] == ["T1", "T0"]
+
+    async def test_what_does_not_come_is_a_timeout_that_says_how_much_came(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.sms()
+
+        waited = await post(sandbox, "sms/wait", count=3, timeout_s=0)
+
+        assert_error(waited, 408, "1 of 3 came within 0 s")
+
+
+class TestSettle:
+    @pytest.mark.decision("D31")
+    @pytest.mark.parametrize(
+        ("status", "told"),
+        [("000", "000/SUCCESS"), ("001", "001/FAILED"), ("003", "003/CANCELLED")],
+    )
+    async def test_a_pending_transaction_is_decided_and_the_receiver_told(
+        self, sandbox: Sandbox, status: str, told: str
+    ) -> None:
+        await sandbox.collect()
+
+        settled = await post(sandbox, "transactions/55/T1/settle", status=status)
+        await sandbox.advance(minutes=1)
+
+        assert (settled.status, settled.body["status"]) == (200, status)
+        assert (await sandbox.status()).data["status"] == status
+        assert (await sandbox.callback())["trans_status"] == told
+
+    async def test_one_that_is_decided_stays_so(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        again = await post(sandbox, "transactions/55/T1/settle", status="003")
+
+        assert_error(again, 409, "000")
+        assert (await sandbox.status()).data["status"] == "000"
+
+
+class TestResend:
+    async def test_a_failed_callback_goes_out_once_more(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(callback_url=DEAD)
+        await sandbox.advance(minutes=11)
+        (failed,) = (await get(sandbox, "callbacks"))["callbacks"]
+
+        url = sandbox.inbox_url("live")
+        resent = await post(sandbox, f"callbacks/{failed['id']}/resend", url=url)
+        await sandbox.advance(seconds=0)
+
+        assert (resent.status, resent.body["state"]) == (202, "pending")
+        assert (await sandbox.callback("live"))["trans_ref"] == "T1"
+        (shown,) = (await get(sandbox, "callbacks"))["callbacks"]
+        assert (shown["state"], len(shown["attempts"])) == ("delivered", 4)
+        assert shown["body"]["trans_id"] == failed["body"]["trans_id"]
+
+    async def test_one_that_fails_again_is_not_tried_for_ever(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(callback_url=DEAD)
+        await sandbox.advance(minutes=11)
+        (failed,) = (await get(sandbox, "callbacks"))["callbacks"]
+
+        await ask(sandbox, "POST", f"/_sandbox/callbacks/{failed['id']}/resend")
+        await sandbox.advance(hours=1)
+
+        (shown,) = (await get(sandbox, "callbacks"))["callbacks"]
+        assert (shown["state"], len(shown["attempts"])) == ("failed", 4)
+
+
+class TestWhatIsWrong:
+    @pytest.mark.parametrize(
+        ("path", "named"),
+        [
+            ("transactions?colour=red", "colour"),
+            ("transactions?service_id=x", "service_id"),
+            ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
+            ("callbacks?color=red", "there are limit, after, id, service_id"),
+            ("transactions?limit=0", "limit"),
+            (
+                "requests?after=%00",
+                "after must be the id after which the list goes on, without NUL",
+            ),
+            ("sms?status=SENT&status=FAILED", "status"),
+            ("transactions/x/T1", "service_id"),
+        ],
+    )
+    async def test_a_query_is_told_by_name(self, sandbox: Sandbox, path: str, named: str) -> None:
+        assert_error(await ask(sandbox, "GET", f"/_sandbox/{path}"), 400, named)
+
+    @pytest.mark.parametrize(
+        ("path", "body", "named"),
+        [
+            ("callbacks/find", {"match": {"colour": 1}}, "colour"),
+            ("callbacks/find", {"match": []}, "match"),
+            ("sms/wait", {"count": 0}, "count"),
+            ("sms/wait", {"timeout_s": 601}, "timeout_s"),
+            ("sms/count", {"matches": {}}, "matches"),
+            ("transactions/55/T1/settle", {"status": "002"}, "status"),
+            ("transactions/55/T1/settle", {}, "status"),
+            ("callbacks/C1/resend", {"url": "ftp://x"}, "url"),
+        ],
+    )
+    async def test_a_body_is_told_by_name(
+        self, sandbox: Sandbox, path: str, body: dict[str, Any], named: str
+    ) -> None:
+        assert_error(await post(sandbox, path, **body), 400, named)
+
+    @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
+    @pytest.mark.parametrize("service_id", [10**40, -(10**40), 0, -1])
+    async def test_a_service_that_cannot_be_has_nothing(
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str, service_id: int
+    ) -> None:
+        sandbox = await start_sandbox(store=store.format(tmp_path))
+        await sandbox.collect()
+
+        found = await post(sandbox, "transactions/find", match={"service_id": service_id})
+
+        assert (found.status, found.body) == (200, {"transactions": [], "next": None})
+
+    @pytest.mark.parametrize("path", ["transactions/55/T1", "callbacks/C1", "sms/M1"])
+    async def test_what_is_not_there_is_404(self, sandbox: Sandbox, path: str) -> None:
+        assert_error(await ask(sandbox, "GET", f"/_sandbox/{path}"), 404)
+
+    @pytest.mark.parametrize("path", ["transactions/55/T1/settle", "callbacks/C1/resend"])
+    async def test_nor_can_it_be_steered(self, sandbox: Sandbox, path: str) -> None:
+        body = {"status": "000"} if "settle" in path else {}
+        assert_error(await post(sandbox, path, **body), 404)
+
+    async def test_all_of_it_takes_the_control_token(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(control_token="s3same")
+        for plural in ("transactions", "callbacks", "sms"):
+            path = f"/_sandbox/{plural}"
+            assert_error(await ask(sandbox, "GET", path), 401)
+            seen = await ask(sandbox, "GET", path, Authorization="Bearer s3same")
+            assert seen.status == 200
