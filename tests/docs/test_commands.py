@@ -20,8 +20,10 @@ from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
 from tests.web.events import listening
 
-# These have a test of their own: test_interface_page.py and test_fixtures.py.
-TESTED_ELSEWHERE = {"docs/interface.md", "docs/control-api.md", "fixtures/README.md"}
+# These have a test of their own: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
+TESTED_ELSEWHERE = {
+    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "fixtures/README.md")
+}
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 RECORDS = Page("docs/records.md")
