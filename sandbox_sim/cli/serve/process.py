@@ -19,6 +19,7 @@ from sandbox_sim import logs
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, raise_limit
 from sandbox_sim.bootstrap import build
+from sandbox_sim.cli.serve.listening import bound_sockets
 from sandbox_sim.cli.serve.signals import CODES, stopped_by
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.log_throttle import LogThrottle
@@ -35,12 +36,16 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal comes. Returns the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
-    async with _gateway(settings) as runner:
-        backlog = divide_descriptors(current_limit()).backlog
-        await web.TCPSite(runner, settings.host, settings.port, backlog=backlog).start()
-        _tune_collector()
-        ready(runner.addresses[0][1])
-        return await stop
+    with contextlib.ExitStack() as stack:
+        # First, because the store makes its folders and its file as soon as it is opened.
+        sockets = [stack.enter_context(each) for each in await bound_sockets(settings)]
+        async with _gateway(settings) as runner:
+            backlog = divide_descriptors(current_limit()).backlog
+            for each in sockets:
+                await web.SockSite(runner, each, backlog=backlog).start()
+            _tune_collector()
+            ready(runner.addresses[0][1])
+            return await stop
 
 
 def work() -> None:
