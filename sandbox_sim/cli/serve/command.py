@@ -16,6 +16,7 @@ from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import why_not_listening, why_not_opened
 from sandbox_sim.cli.serve.running_servers import registered
+from sandbox_sim.cli.serve.signals import ignore_signals
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
@@ -40,7 +41,8 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
             _announce(settings, port, as_json=as_json)
 
         try:
-            return asyncio.run(serve(settings, ready))
+            code = asyncio.run(serve(settings, ready))
+            ignore_signals()
         except StoreError as error:
             click.echo(why_not_opened(settings, error), err=True)
             return 1
@@ -49,6 +51,7 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
             return 1
         except KeyboardInterrupt:
             return INTERRUPTED
+        return code
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:

@@ -21,8 +21,9 @@ from typing import Final
 import click
 
 from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.cli.serve.signals import CODES, stopped_by
+from sandbox_sim.cli.serve.signals import CODES, print_waiting, stopped_by
 from sandbox_sim.config import Settings
 
 # Connections that may wait until they are accepted.
@@ -59,9 +60,9 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
             "workers: several processes can serve one port on Linux and macOS only", err=True
         )
         return 1
-    stop = stopped_by(CODES)
-    sockets = await bound_sockets(settings)
     pool = _WorkerPool(settings)
+    stop = stopped_by(CODES, before_end=pool.kill)
+    sockets = await bound_sockets(settings)
     starting = asyncio.create_task(pool.start())
     stop.add_done_callback(lambda _: starting.cancel())
     try:
@@ -69,9 +70,13 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
             await starting
             pool.listen(sockets)
             ready(sockets[0].getsockname()[1])
-        return await stop
+        code = await stop
     except CannotStart:
         return 1
+    else:
+        if code == INTERRUPTED:
+            print_waiting(f"{settings.workers} workers, at most {_STOPPING_S:g} s")
+        return code
     finally:
         await pool.stop(sockets)
 
@@ -141,6 +146,11 @@ class _WorkerPool:
                 worker.send(signal.SIGKILL)
                 await worker.process.wait()
             worker.channel.close()
+
+    def kill(self) -> None:
+        """Kill all workers, because this process ends at once."""
+        for worker in (*self._workers, *self._starting):
+            worker.send(signal.SIGKILL)
 
     async def _hand_out(self, listening: socket.socket) -> None:
         """Accept connections and hand each to the next worker in turn."""
