@@ -189,7 +189,7 @@ def _failure(
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            reply = Reply(Code.BAD_REQUEST, "D5", str(error), f"Bad request: {error}")
+            reply = Reply(Code.BAD_REQUEST, "D5", error.why, f"Bad request: {error}")
             return reply.from_operation(operation)
         case Refused(reply=reply):
             return reply.from_operation(operation)
