@@ -20,12 +20,19 @@ from pydantic import (
     PlainValidator,
     StringConstraints,
     TypeAdapter,
+    WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
 from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
 from sandbox_sim.domain.payments.payment import Payment
-from sandbox_sim.domain.sms.sms_messages import STATUS_NAMES, HistoryQuery, SmsRequest, SmsStatus
+from sandbox_sim.domain.sms.sms_messages import (
+    MAX_RECIPIENTS,
+    STATUS_NAMES,
+    HistoryQuery,
+    SmsRequest,
+    SmsStatus,
+)
 from sandbox_sim.domain.timestamps import REQUEST_TIME
 from sandbox_sim.domain.vocabulary import (
     BANKS,
@@ -73,18 +80,24 @@ def _status(value: object) -> SmsStatus:
 # Python would cost more than the rest of the model. NUL is refused because no database takes it.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
 MaybeBlank = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-ServiceId = Annotated[int, Field(gt=0, lt=2**63)]
+ServiceId = Annotated[int, Field(gt=0, lt=2**63, description="an integer without a fraction")]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
-CurrencyVal = Annotated[str | int | float, PlainValidator(_currency_val)]
-Day = Annotated[date, PlainValidator(_day)]
+CurrencyVal = Annotated[
+    str | int | float, PlainValidator(_currency_val, json_schema_input_type=Text | int | float)
+]
+Day = Annotated[date, PlainValidator(_day, json_schema_input_type=date)]
 MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
+StatusName = Literal[tuple(STATUS_NAMES)]  # type: ignore[valid-type]
 
 
 # Of amounts that come again and again, one is kept.
 @lru_cache(maxsize=1024)
 def _exactly(amount: float) -> Decimal:
     return Decimal(repr(amount))
+
+
+StatusFilter = Annotated[SmsStatus, PlainValidator(_status, json_schema_input_type=StatusName)]
 
 
 class Body(BaseModel):
@@ -94,6 +107,19 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="allow", defer_build=True)
 
     service_id: ServiceId
+
+
+def _required(*names: str) -> ConfigDict:
+    """The fields that the interface requires, where some may be missing for the model."""
+    return ConfigDict(json_schema_extra={"required": list(names)})
+
+
+_RECIPIENTS = {
+    "type": "array",
+    "items": {"type": "string", "pattern": r"^\+?[0-9]{9,15}$"},
+    "minItems": 1,
+    "maxItems": MAX_RECIPIENTS,
+}
 
 
 class PaymentFields(Body):
@@ -137,7 +163,7 @@ class PaymentBody(PaymentFields):
 
 
 class WithNumber(PaymentBody):
-    """A payment from or to a `customer_number`."""
+    """A payment of or to `customer_number`."""
 
     party: Text = Field(alias="customer_number")
 
@@ -248,6 +274,8 @@ class BalanceQuery(Body):
 class SmsSend(Body):
     """Send SMS (endpoint.9). `sender_id` has a code of its own (216), so it may be missing here."""
 
+    model_config = _required("service_id", "customer_number", "msg_body", "sender_id")
+
     customer_number: Text
     msg_body: MaybeBlank
     sender_id: MaybeBlank | None = None
@@ -263,7 +291,9 @@ class SmsSend(Body):
 class SmsBulk(Body):
     """Bulk SMS (endpoint.10). `recipients` has codes of its own, so it may be anything here."""
 
-    recipients: Any = None
+    model_config = _required("service_id", "recipients", "msg_body", "sender_id")
+
+    recipients: Annotated[Any, WithJsonSchema(_RECIPIENTS)] = None
     msg_body: MaybeBlank
     sender_id: MaybeBlank | None = None
 
@@ -274,12 +304,16 @@ class SmsBulk(Body):
         )
 
 
+class SmsBalanceQuery(Body):
+    """SMS balance (endpoint.12)."""
+
+
 class SmsHistory(Body):
     """SMS history (endpoint.11)."""
 
     page: Annotated[int, Field(ge=1)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
-    status: Annotated[SmsStatus, PlainValidator(_status)] | None = None
+    status: StatusFilter | None = None
     batch_id: Text | None = None
     start_date: Day | None = None
     end_date: Day | None = None

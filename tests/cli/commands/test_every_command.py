@@ -47,6 +47,7 @@ seed --seed 7 --count 3 --service-id 77
 readyz
 config check
 config show
+openapi
 """
 
 
