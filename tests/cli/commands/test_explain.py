@@ -12,10 +12,10 @@ from sandbox_sim.config_loading import load
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.rules import CodeMeaning, Rule, code_meanings, markers, rules
 from tests.cli.asking import on
-
-RULES_AND_MARKERS = [*(rule.id for rule in rules()), *(marker.id for marker in markers())]
 from tests.conftest import StartSandbox
 from tests.fidelity import rules_answered
+
+RULES_AND_MARKERS = [*(rule.id for rule in rules()), *(marker.id for marker in markers())]
 
 pytestmark = pytest.mark.decision("D36")
 
