@@ -7,8 +7,8 @@ connection into an exception that it does not repeat for.
 Whether a byte of a submit can have arrived is proven, not guessed from the exception: until there
 is a connection nothing is written, and aiohttp tells when there is one.
 
-Tokens and status queries may be repeated. aiohttp-retry alone does that, for named methods, exceptions
-and statuses, and as late as `Retry-After` asks for.
+Tokens and status queries may be repeated. aiohttp-retry alone does that, for named methods,
+exceptions and statuses, and as late as `Retry-After` asks for.
 """
 
 import os
