@@ -178,12 +178,24 @@ async def test_the_log_has_the_attempts_that_the_page_shows(
     assert came == [shape(line) for line in lines]
 
 
-async def test_a_wrong_setting_gets_the_sentence_of_the_page(sandbox: Sandbox) -> None:
-    (sentence,) = (text for text in Page("docs/configuration.md").blocks("text"))
+@pytest.fixture
+def _wrong_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong sandbox_sim.toml in this folder, and a wrong variable."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SANDBOX_SIM_ALLOWED_PREFIXES", "0244")
+    text = 'approved_senders = "Shop"\ncallback_attempts = 0\n'
+    Path("sandbox_sim.toml").write_text(text, "utf-8")
 
+
+@pytest.mark.usefixtures("_wrong_settings")
+async def test_wrong_settings_get_the_sentences_of_the_page(sandbox: Sandbox) -> None:
+    several, unknown = Page("docs/configuration.md").blocks("text")
+
+    given = ["config", "check", "--config", "sandbox_sim.toml"]
+    came = await sandbox_sim(sandbox, given, exit_code=1)
+    assert several.strip() in came
     came = await sandbox_sim(sandbox, ["config", "check", "--set", "settle_delay=5"], exit_code=1)
-
-    assert sentence.strip() in came
+    assert unknown.strip() in came
 
 
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.blocks("toml")], ids=str)
