@@ -11,7 +11,7 @@ import requests
 
 import sandbox_sim
 from sandbox_sim import SandboxGateway
-from sandbox_sim.config import ConfigError
+from sandbox_sim.config_loading import ConfigError
 from sandbox_sim.gateway.ports import StoreError
 from tests.testing.conftest import collected, collection, texted
 
@@ -290,7 +290,7 @@ def test_the_report_tells_what_happened(gateway: SandboxGateway) -> None:
         ),
         "  09:00:00.000  sms: 370, SMS units charged: 1 [sandbox.10]",
         "callbacks:",
-        "  09:00:01.000  T1 status 000 to http://127.0.0.1:9/callbacks: pending",
+        "  09:00:01.000  T1 status 000 to http://127.0.0.1:9/callbacks: retrying",
         f"  09:00:01.000    attempt 1: {verdict}; next attempt at 09:05:01.000",
         "messages:",
         "  to            status  sender_id  text",

@@ -185,3 +185,20 @@ class TestWaitingForACallback:
     def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
         with pytest.raises(TypeError, match="did you mean transaction_id"):
             gateway.wait_callback(transactionid="T1")
+
+
+def test_the_clock_goes_back_to_the_machines_and_runs(gateway: SandboxGateway) -> None:
+    before = datetime.now(UTC)
+
+    gateway.reset_clock()
+
+    assert before <= gateway.now <= datetime.now(UTC)
+
+
+def test_it_does_not_where_something_created_later_waits(gateway: SandboxGateway) -> None:
+    gateway.advance(hours=366 * 24)
+    gateway.advance(hours=366 * 24)
+    collected(gateway)
+
+    with pytest.raises(ValueError, match="payment T1 of service"):
+        gateway.reset_clock()

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.domain.redaction import redact_text
@@ -247,6 +248,9 @@ class HistoryItem(TypedDict):
     source_code: Literal["C"]
     created_at: Timestamp
     sent_at: Annotated[str | None, "ISO 8601 in UTC; null until it is sent"]
+
+
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType({"status": values_of(SmsStatus)})
 
 
 class _OfService(TypedDict):

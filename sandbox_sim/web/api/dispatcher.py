@@ -12,6 +12,7 @@ from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redact
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
 from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
@@ -44,6 +45,7 @@ class Dispatcher:
         faults: Faults,
         fault_injection: FaultInjection,
         *,
+        activity: ActivityLog,
         our_address: OurAddress,
         base_path: str,
         reject_status: int,
@@ -57,6 +59,7 @@ class Dispatcher:
         self._journal = journal
         self._faults = faults
         self._fault_injection = fault_injection
+        self._activity = activity
         self._our_address = our_address
         self._reject_status = reject_status
 
@@ -108,7 +111,7 @@ class Dispatcher:
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
-        explain(entry)
+        explain(entry, self._activity)
         return answer
 
     def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:

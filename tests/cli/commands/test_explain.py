@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import load
+from sandbox_sim.config_loading import load
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.rules import CodeMeaning, Rule, code_meanings, markers, rules
 from tests.cli.asking import on
