@@ -245,7 +245,7 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in lines]
 
     names = (
-        "callbacks clock config doctor faults inbox ledger openapi overrides readyz requests "
+        "callbacks clock config doctor explain faults inbox ledger openapi overrides readyz requests "
         "reset seed serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
