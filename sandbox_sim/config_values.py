@@ -1,7 +1,6 @@
 """The types of settings that need their own validation; each error says what the value must be."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
 from sandbox_sim.domain.hosts import Host, parse_host_pattern
+from sandbox_sim.domain.suggestions import nearest
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -121,7 +121,8 @@ def _store(value: str) -> str:
     if is_postgres(value) or value == "memory:":
         return value
     if not value.startswith("sqlite:"):
-        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
+        names = "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"
+        raise ValueError(f"{names}{_meant_store(value)}")
     if "\x00" in value:
         raise ValueError("must not hold a NUL")
     try:
@@ -131,22 +132,19 @@ def _store(value: str) -> str:
     return value
 
 
+def _meant_store(value: str) -> str:
+    """The end of the error about a store: what a word or a path without `sqlite:` may mean."""
+    if not value or ":" in value:
+        return ""
+    is_path = any(char in value for char in "./\\~")
+    meant = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
+    return f"; did you mean {meant or f'sqlite:{value}'}?"
+
+
 def _card(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise ValueError("must be a card number of 12 to 19 digits")
     return value
-
-
-def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
-    """The error about an unknown setting, with a similar name that may be meant.
-
-    prefix: the beginning of all these names where the user writes them.
-    """
-    import difflib  # noqa: PLC0415 -- needed only for an error
-
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {prefix}{near[0]}?" if near else ""
-    return f"{prefix}{name} (from {place}): there is no such setting{hint}"
 
 
 Prefix = Annotated[str, AfterValidator(_prefix)]

@@ -88,6 +88,7 @@ def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
     done = run(python, "-W", "error", "test_unittest.py", cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr
 
 
 def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
-from sandbox_sim.domain.control.field_values import FieldValues, values_of
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.control.field_values import values_of
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
@@ -109,6 +110,7 @@ class Callback(NamedTuple):
     note: the override that changed its behaviour, in words.
     held: it waits until a later callback of its service was attempted.
     target: the address with its secrets, where `url` is masked; never shown (D38).
+    mode: the service mode of its transaction.
     """
 
     id: str
@@ -125,15 +127,22 @@ class Callback(NamedTuple):
     note: str | None = None
     held: bool = False
     target: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @property
     def address(self) -> str:
         """The address that it goes to, with its secrets."""
         return self.target or self.url
 
-    def belongs_to(self, service_id: int | None) -> bool:
-        """Whether it belongs to this service; None means any service."""
-        return service_id in {None, self.service_id}
+    def is_reset_with(self, service_id: int | None) -> bool:
+        """Whether a reset of this service, or of all (None), deletes it."""
+        return self.mode is ServiceMode.SANDBOX and service_id in {None, self.service_id}
+
+    def delivery_job(self, due_at: datetime) -> Job:
+        """The job of its next attempt."""
+        is_live = self.mode is ServiceMode.PRODUCTION
+        kind = JobKind.DELIVER_LIVE if is_live else JobKind.DELIVER
+        return Job(due_at, kind, self.service_id, self.id)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -147,11 +156,8 @@ class Callback(NamedTuple):
 
     def next_attempt(self, at: datetime) -> "Callback":
         """The callback, whose next attempt comes at this moment and waits for no other callback."""
-        if not self.attempts:
-            return self._replace(held=False)
-        *before, last = self.attempts
-        attempts = (*before, last._replace(next_attempt_at=at))
-        return self._replace(held=False, attempts=attempts)
+        last = tuple(each._replace(next_attempt_at=at) for each in self.attempts[-1:])
+        return self._replace(held=False, attempts=(*self.attempts[:-1], *last))
 
     def with_address(self, address: str) -> "Callback":
         """The callback with this address; its secrets go to `target` only."""
@@ -217,12 +223,11 @@ class CallbackView(TypedDict):
     note: Annotated[str | None, "the override that changes its behaviour"]
     created_at: Annotated[str, "when it became due"]
     attempts: Annotated[list[AttemptView], "oldest first"]
+    mode: Annotated[str, ServiceMode]
 
 
 SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"state": values_of(DeliveryState), "profile": values_of(Profile)}
-)
+FIELD_VALUES: Final = {"state": values_of(DeliveryState), "profile": values_of(Profile)}
 
 
 def shown(callback: Callback) -> CallbackView:
@@ -255,6 +260,7 @@ def shown(callback: Callback) -> CallbackView:
             }
             for attempt in callback.attempts
         ],
+        "mode": callback.mode.value,
     }
 
 

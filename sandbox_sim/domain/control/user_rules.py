@@ -3,7 +3,7 @@
 The `effect` of a rule is what it does. Source: docs/control-api.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -145,6 +145,17 @@ class UserRuleView(TypedDict):
     seen: Annotated[int, "how many requests it fitted"]
     used: Annotated[int, "how many of them it applied to"]
     created_at: Timestamp
+
+
+def in_order(newest_first: Iterable[UserRule]) -> Sequence[UserRule]:
+    """The rules in the order in which a request tries them.
+
+    Rules with `times` come first, oldest first, so that rules added one after the other apply to
+    one request after the other. The standing rules follow, newest first.
+    """
+    rules = list(newest_first)
+    limited = [rule for rule in reversed(rules) if rule.times is not None]
+    return [*limited, *(rule for rule in rules if rule.times is None)]
 
 
 def shown(rule: UserRule) -> dict[str, Any]:

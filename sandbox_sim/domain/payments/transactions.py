@@ -10,6 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.redaction import redact_text
@@ -216,6 +217,7 @@ class TransactionView(TypedDict):
     timeline: Annotated[list[StatusChangeView], "oldest first"]
     expires_at: Annotated[str, "when a status query no longer finds it"]
     override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
+    mode: Annotated[str, ServiceMode]
 
 
 SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
@@ -254,7 +256,14 @@ def shown(transaction: Transaction) -> TransactionView:
         ],
         "expires_at": iso(transaction.expires_at),
         "override": None if transaction.override is None else transaction.override.shown(),
+        "mode": ServiceMode.SANDBOX.value,
     }
+
+
+def shown_live(transaction: Transaction) -> dict[str, object]:
+    """A transaction of production mode, which does not expire, as the control API shows it."""
+    live = {"expires_at": None, "mode": ServiceMode.PRODUCTION.value}
+    return {**shown(transaction), **live}
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from sandbox_sim.domain.callbacks.callbacks import Callback, FailureKind, ReceiverResponse, Schedule
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
-from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
@@ -133,7 +133,7 @@ class CallbackDispatcher:
         return self._queue.receivers
 
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
-        """The handler of a claimed `DELIVER` job: returns what to do after the commit."""
+        """The handler of a claimed job of a callback: returns what to do after the commit."""
         callback = await unit.callback(job.service_id, job.subject)
         if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
@@ -156,7 +156,9 @@ class CallbackDispatcher:
         """
         self._queue.remove(service_id)
         senders = [
-            task for task, taken in self._senders.items() if taken and taken.belongs_to(service_id)
+            task
+            for task, taken in self._senders.items()
+            if taken and taken.is_reset_with(service_id)
         ]
         for task in senders:
             task.cancel()
@@ -297,8 +299,7 @@ class CallbackDispatcher:
             if attempt.number == 1:
                 await self._reordering.on_first_attempt(unit, callback, attempt.at)
             if attempt.next_attempt_at is not None:
-                due = attempt.next_attempt_at
-                await unit.add_job(Job(due, JobKind.DELIVER, callback.service_id, callback.id))
+                await unit.add_job(callback.delivery_job(attempt.next_attempt_at))
 
         await self._keep(record)
         self.recorded += 1

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from sandbox_sim.domain.callbacks.callbacks import Callback
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.control.journal import Journal
@@ -76,8 +75,7 @@ class ManualActions:
                 return None
             again = callback.to_resend(url)
             await unit.save_callback(again)
-            now = self._clock.now()
-            await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))
+            await unit.add_job(again.delivery_job(self._clock.now()))
             return again
 
         return await self._store.run(work)

@@ -79,17 +79,21 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
         assert "Traceback" not in err
 
 
-@pytest.mark.decision("D2")
-def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
+@pytest.mark.decision("D1", "D2")
+def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configured_sets() -> None:
     own = [
         {"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]},
         {"client_key": "payroll", "secret_key": "sandbox_secret"},
     ]
     arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
-    with running("serve", *arguments) as server:
-        first_line(server)
-        _, out, _ = end(server, signal.SIGTERM)
+    with in_background("serve", *arguments) as server:
+        url = first_line(server).split()[-1]
 
+        server.send_signal(signal.SIGINT)
+        assert answers(f"{url}/_sandbox/livez")
+        code, out, err = end(server, signal.SIGTERM)
+
+    assert (code, err) == (0, "")
     assert "credentials: shop, payroll (Basic), each with its secret_key as configured" in out
     assert "sandbox_secret" not in out
 
@@ -114,18 +118,6 @@ def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None
         ended_with, _, err = end(server, by)
 
     assert (ended_with, err) == (code, "")
-
-
-@pytest.mark.decision("D1")
-def test_a_server_in_the_background_of_a_script_ignores_ctrl_c_and_stops_by_sigterm() -> None:
-    with in_background("--json", "serve", "--port", "0", "--store", "memory:") as server:
-        url = json.loads(first_line(server))["url"]
-
-        server.send_signal(signal.SIGINT)
-        assert answers(f"{url}/_sandbox/livez")
-        code, _, err = end(server, signal.SIGTERM)
-
-    assert (code, err) == (0, "")
 
 
 class TestNobodyReadsItsOutput:
@@ -177,7 +169,10 @@ class TestItDoesNotStart:
             (("--store", "sqlite:~nobody-of-this-name/x"), "store (from flag): must be a path"),
             (("--store", "sqlite:a\x00b"), "store (from flag): must not hold a NUL"),
             (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
-            (("--host", "0.0.0.0"), "control_token: must be set because host 0.0.0.0 is not"),
+            (
+                ("--host", "0.0.0.0"),
+                "control_token (from default): must be set because host 0.0.0.0 is",
+            ),
         ],
     )
     def test_with_a_bad_setting_and_names_it(self, arguments: tuple[str, ...], words: str) -> None:

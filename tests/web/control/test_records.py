@@ -37,6 +37,7 @@ class TestLists:
             "status_desc": "Transaction Successful",
             "expires_at": "2026-01-01T09:15:00.000Z",
             "override": None,
+            "mode": "S",
         }
 
     async def test_a_card_number_is_masked(self, sandbox: Sandbox) -> None:

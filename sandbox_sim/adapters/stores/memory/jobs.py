@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from sandbox_sim.adapters.stores.memory.state import MemoryState, QueuedJob
-from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.jobs import DELIVERY_KINDS, LIVE_KINDS, Job, JobKind
 from sandbox_sim.gateway.ports import JobLost
 
 # A heap with fewer jobs than this is not swept.
@@ -37,22 +37,22 @@ class MemoryJobs(MemoryState):
         entries = list(itertools.islice(self._pop_due(now), limit))
         if entries:
             for entry in entries:
-                self._services[entry[3]].claimed[entry[1]] = entry
+                self._claims(entry[2], entry[3])[entry[1]] = entry
             self.undo.append(lambda: self._unclaim(entries))
         return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
 
     async def finish(self, job: Job) -> None:
-        service = self._services.get(job.service_id)
-        if service is None or job.number not in service.claimed:
+        claims = self._claims(job.kind, job.service_id)
+        if job.number not in claims:
             raise JobLost(f"job {job.number} is finished or deleted")
-        self._remove(service.claimed, job.number)
+        self._remove(claims, job.number)
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
         wanted = frozenset(callback_ids)
         chosen = {
             entry
             for entry in self._heap
-            if entry[2] is JobKind.DELIVER and entry[4] in wanted and not self._is_stale(entry)
+            if entry[2] in DELIVERY_KINDS and entry[4] in wanted and not self._is_stale(entry)
         }
         if chosen:
             self.undo.append(partial(setattr, self, "_heap", self._heap))
@@ -94,7 +94,11 @@ class MemoryJobs(MemoryState):
         self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
-        return self._was_reset(entry[3], entry[1])
+        return self._was_reset(entry[3], entry[1]) and entry[2] not in LIVE_KINDS
+
+    def _claims(self, kind: JobKind, service_id: int) -> dict[int, QueuedJob]:
+        """The claimed jobs among which one of this kind and service is."""
+        return self._live_claims if kind in LIVE_KINDS else self._services[service_id].claimed
 
     def _sweep_later(self) -> None:
         """Plan a sweep for when the heap has twice its size, because it may have stale jobs now."""
@@ -112,5 +116,5 @@ class MemoryJobs(MemoryState):
 
     def _unclaim(self, entries: Sequence[QueuedJob]) -> None:
         for entry in entries:
-            del self._services[entry[3]].claimed[entry[1]]
+            del self._claims(entry[2], entry[3])[entry[1]]
             heapq.heappush(self._heap, entry)

@@ -10,7 +10,10 @@ from decimal import Decimal
 from typing import ClassVar, Final
 
 from sandbox_sim.adapters.stores.sql import rows
+from sandbox_sim.adapters.stores.sql.attempts import SqlAttempts
+from sandbox_sim.adapters.stores.sql.books import SqlBooks
 from sandbox_sim.adapters.stores.sql.journal import SqlJournal
+from sandbox_sim.adapters.stores.sql.network_records import SqlNetworkRecords
 from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.snapshots import SqlSnapshots
 from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, where
@@ -21,7 +24,7 @@ from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.jobs import DELIVERY_KINDS, Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import STATUS_RETENTION, Status, Transaction
@@ -53,7 +56,7 @@ _ADD_JOB = insert("jobs", rows.JOB[:-1])
 _JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
-    "WHERE kind = ? AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
+    "WHERE kind IN (?, ?) AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
 )
 _POST = insert("postings", rows.POSTING)
 _POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
@@ -95,8 +98,8 @@ _DELETE_TRANSACTIONS = (
     "AND (status <> ? OR by_hand = 1)"
 )
 _DELETE_CALLBACKS = (
-    "DELETE FROM callbacks WHERE service_id = ? AND state <> ? AND number <= "
-    "(SELECT number FROM callbacks WHERE service_id = ? AND state <> ? "
+    "DELETE FROM callbacks WHERE service_id = ? AND mode = ? AND state <> ? AND number <= "
+    "(SELECT number FROM callbacks WHERE service_id = ? AND mode = ? AND state <> ? "
     "ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
 # How often a store deletes what has expired, in gateway time.
@@ -105,7 +108,7 @@ _MAX_NUMBER: Final = 2**62
 _DAY_MICROS: Final = to_micros(to_datetime(0) + timedelta(days=1))
 
 
-class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
+class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, SqlNetworkRecords):
     """The `Unit` of both databases; the subclasses add what differs."""
 
     # The value that a claim writes to `lease_until`, and the clause that skips rows locked by other
@@ -223,7 +226,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         if not callback_ids:
             return []
         statement = _BRING_FORWARD.format(subjects=", ".join("?" for _ in callback_ids))
-        values = to_micros(now), to_micros(now), JobKind.DELIVER.value
+        values = to_micros(now), to_micros(now), *(kind.value for kind in DELIVERY_KINDS)
         found = await self._fetch(statement, *values, *callback_ids)
         if found:
             self._note_added(now)
@@ -370,10 +373,8 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots):
         await self._fetch(_DELETE_TRANSACTIONS, before, bound, Status.PENDING.value)
         await self._fetch("DELETE FROM checkouts WHERE expires_at <= ?", to_micros(now))
         waiting = rows.WAITING
-        for (service_id,) in await self._fetch("SELECT DISTINCT service_id FROM callbacks"):
-            await self._fetch(
-                _DELETE_CALLBACKS, service_id, waiting, service_id, waiting, KEPT_CALLBACKS
-            )
+        for key in await self._fetch("SELECT DISTINCT service_id, mode FROM callbacks"):
+            await self._fetch(_DELETE_CALLBACKS, *key, waiting, *key, waiting, KEPT_CALLBACKS)
 
 
 def _expiry_bound(now: datetime) -> int:
