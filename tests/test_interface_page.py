@@ -22,6 +22,7 @@ from sandbox_sim.domain.control import events, journal
 from sandbox_sim.domain.payments import billers, transactions
 from sandbox_sim.domain.sms import sms_messages
 from sandbox_sim.domain.sms.sms_encoding import GSM_EXTENSION
+from sandbox_sim.rules import rules
 from sandbox_sim.web.api import request_models
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.control import errors
@@ -32,7 +33,6 @@ from sandbox_sim.web.control.user_rules import MatchBody
 from sandbox_sim.web.routes import ANY_METHOD, Access
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import slug
-from tests.fidelity import rules
 
 DOCS = Path(__file__).parent.parent / "docs"
 ADDRESS = "http://127.0.0.1:8233"
