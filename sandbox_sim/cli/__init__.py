@@ -49,6 +49,7 @@ class _Commands(LazyGroup):
     later: ClassVar = {
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
         "clock": "sandbox_sim.cli.commands.state:clock",
+        "demo": "sandbox_sim.cli.commands.demo:demo",
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
         "ledger": "sandbox_sim.cli.commands.ledger:ledger",

@@ -35,12 +35,19 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal comes. Returns the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
+    async with listening(settings) as port:
+        ready(port)
+        return await stop
+
+
+@asynccontextmanager
+async def listening(settings: Settings) -> AsyncIterator[int]:
+    """Serve on the host and port of the settings, in this process; yields the port."""
     async with _gateway(settings) as runner:
         backlog = divide_descriptors(current_limit()).backlog
         await web.TCPSite(runner, settings.host, settings.port, backlog=backlog).start()
         _tune_collector()
-        ready(runner.addresses[0][1])
-        return await stop
+        yield runner.addresses[0][1]
 
 
 def work() -> None:
