@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.config import ConfigError, load
+from sandbox_sim.config_loading import ConfigError, load
 
 
 def config_error(file: Path | None = None, /, **flags: str) -> str:

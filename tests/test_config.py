@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.config import Settings, defaults, load
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import load
 from sandbox_sim.domain.callbacks.callbacks import Profile
 from tests.config_errors import config_error
 
-# Settings that the decisions name with a default; docs/rules.toml says which decision.
+# Settings that the decisions name with a default; sandbox_sim/rules/rules.toml says which decision.
 DEFAULTS = [
     ("port", 8233),
     ("host", "127.0.0.1"),
@@ -148,7 +149,7 @@ class TestUnknownSettings:
         file.write_text(f"{name} = 1\n", "utf-8")
 
         assert config_error(file) == f"{name} (from {file}): there is no such setting{hint}"
-        assert config_error(**{name: "1"}) == f"{name} (from --set): there is no such setting{hint}"
+        assert config_error(**{name: "1"}) == f"{name} (from flag): there is no such setting{hint}"
 
 
 class TestTheFile:
@@ -194,12 +195,16 @@ class TestTheFile:
 )
 def test_a_host_that_others_reach_needs_a_control_token(host: str, needed: bool) -> None:
     if needed:
-        assert config_error(host=host).startswith("control_token: must be set because host ")
+        assert config_error(host=host).startswith(
+            "control_token (from default): must be set because host "
+        )
     assert load(None, {"host": host, "control_token": "t"}).settings.loopback is not needed
 
 
 def test_an_empty_control_token_is_none() -> None:
-    assert config_error(host="0.0.0.0", control_token="").startswith("control_token: must be set ")
+    assert config_error(host="0.0.0.0", control_token="").startswith(
+        "control_token (from flag): must be set "
+    )
     assert load(None, {"control_token": ""}).settings.token is None
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.config import Settings
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import load
 from tests.config_errors import config_error
 
 # Of every setting a bad value, as TOML, and words of the sentence that says so.
@@ -42,7 +43,7 @@ BAD: dict[str, tuple[str, str]] = {
     "balances": ('"real"', "must be 'fixed' or 'live'"),
     "sms_initial_units": ("-1", "must be greater than or equal to 0"),
     "sms_transition_ms": ('"soon"', "must be a valid integer"),
-    "approved_senders": ('"Shop"', "must be a valid list"),
+    "approved_senders": ('"Shop"', 'must be a list, such as ["Shop"]'),
     "callback_profile": (
         '"xml"',
         "must be 'trans', 'trans_bare', 'flat', 'event' or 'superset'",
@@ -95,17 +96,15 @@ class TestBadValues:
         text = BAD[name][0].strip('"').replace(" = ", ": ")
 
         assert config_error(**{name: text}).startswith(name)
-        assert "(from flag)" in config_error(**{name: text}) or "(from a flag)" in config_error(
-            **{name: text}
-        )
+        assert "(from flag): " in config_error(**{name: text})
         monkeypatch.setenv(f"SANDBOX_SIM_{name.upper()}", text)
         assert config_error().startswith(name)
-        assert "environment): " in config_error()
+        assert "(from environment): " in config_error()
 
     @pytest.mark.parametrize(
         ("toml", "start"),
         [
-            (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials: each "),
+            (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials (from "),
             ('allowed_numbers = ["0244000001", "1"]', "allowed_numbers[1] (from "),
             ('test_cards = { "41" = "VIS" }', "test_cards"),
             ('allowed_hosts = ["a.example", "a b"]', "allowed_hosts[1] (from "),
@@ -138,7 +137,8 @@ class TestBadValues:
             ({"client_key": ""}, "client_key", "must be text without a colon"),
             ({"mode": "X"}, "mode", "must be 'S' or 'P'"),
             ({"service_ids": [0]}, "service_ids[0]", "must be greater than or equal to 1"),
-            ({"secret": "c"}, "secret", "is unknown: leave it out"),
+            ({"secret": "c"}, "secret", "is unknown; did you mean secret_key?"),
+            ({"x": "c"}, "x", "is unknown; there are client_key, secret_key, mode, service_ids"),
         ],
     )
     @pytest.mark.decision("D2")
@@ -162,6 +162,64 @@ class TestBadValues:
             "port",
             "settle_delay_ms",
         ]
+
+    def test_unknown_undecodable_and_wrong_settings_are_listed_together_and_labelled_alike(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.write_text('prot = 1\nport = -1\napproved_senders = "Shop"\n', "utf-8")
+        monkeypatch.setenv("SANDBOX_SIM_ALLOWED_PREFIXES", "0244")
+
+        assert config_error(file, callback_hosts="10.0.0.0/8", zzz="1").splitlines() == [
+            f"prot (from {file}): there is no such setting; did you mean port?",
+            'allowed_prefixes (from environment): must be a list, such as ["0244", "0200", "0270"]',
+            "zzz (from flag): there is no such setting",
+            'callback_hosts (from flag): must be a table, such as {"deny": ["10.0.0.0/8"]}',
+            f"port (from {file}): must be greater than or equal to 0",
+            f'approved_senders (from {file}): must be a list, such as ["Shop"]',
+        ]
+
+    def test_settings_that_rule_each_other_out_are_listed_together(self) -> None:
+        assert config_error(host="0.0.0.0", workers="2", store="memory:").splitlines() == [
+            (
+                "control_token (from default): must be set because host 0.0.0.0 is not loopback, "
+                "so others could steer the sandbox"
+            ),
+            (
+                "workers (from flag): 2 processes need a store that they can share, "
+                "postgresql://USER@HOST/DATABASE; store is memory:"
+            ),
+        ]
+
+    @pytest.mark.parametrize(
+        "name", [n for n, value in defaults().items() if isinstance(value, list | dict)]
+    )
+    def test_the_example_of_a_list_or_a_table_is_right(self, file: Path, name: str) -> None:
+        file.write_text(f"{name} = 5\n", "utf-8")
+        for error, given in (
+            (config_error(file), "file"),
+            (config_error(**{name: "x y"}), "flag"),
+        ):
+            _, _, example = error.partition(", such as ")
+            assert example, error
+            if given == "flag":
+                assert load(None, {name: example}).origins == {name: "flag"}
+            else:
+                file.write_text(f"{name} = {example}\n", "utf-8")
+                assert load(file).origins == {name: str(file)}
+
+    @pytest.mark.parametrize(
+        ("store", "meant"),
+        [
+            ("./x.db", "sqlite:./x.db"),
+            ("/var/lib/x.db", "sqlite:/var/lib/x.db"),
+            ("x.sqlite3", "sqlite:x.sqlite3"),
+            ("memory", "memory:"),
+            ("sqlite", "sqlite:"),
+            ("mem", "memory:"),
+        ],
+    )
+    def test_a_path_or_a_word_as_the_store_gets_a_suggestion(self, store: str, meant: str) -> None:
+        assert config_error(store=store).endswith(f"; did you mean {meant}?")
 
     def test_a_secret_is_not_repeated(self, file: Path) -> None:
         file.write_text('[[credentials]]\nclient_key = 5\nsecret_key = "s3same"\n', "utf-8")

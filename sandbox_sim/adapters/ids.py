@@ -3,6 +3,7 @@
 import itertools
 import random
 import secrets
+import uuid
 from collections.abc import Callable
 from typing import Final
 
@@ -64,6 +65,10 @@ class RandomIds:
     def token(self) -> str:
         """An unguessable text, even with a seed."""
         return secrets.token_urlsafe(16)
+
+    def uuid(self) -> str:
+        """A random UUID, version 4, even with a seed."""
+        return str(uuid.uuid4())
 
     def draw(self) -> float:
         """A random number, at least 0 and below 1."""

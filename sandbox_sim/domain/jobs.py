@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class JobKind(StrEnum):
@@ -12,6 +12,15 @@ class JobKind(StrEnum):
     SETTLE_SMS = "settle-sms"  # settle an SMS; processing_id or batch_id
     DELIVER = "deliver"  # attempt a callback; callback id
     RELEASE = "let-go"  # release a held callback that waited too long; callback id
+    DELIVER_LIVE = "deliver-live"  # attempt a callback of mode P; callback id
+    ASK_NETWORK = "ask-network"  # ask a network for an outcome; attempt id
+    READ_NOTIFICATION = "read-notification"  # read a notification of a network; its number
+
+
+# The work of production mode: no reset and no snapshot touches it.
+LIVE_KINDS: Final = frozenset(
+    {JobKind.DELIVER_LIVE, JobKind.ASK_NETWORK, JobKind.READ_NOTIFICATION}
+)
 
 
 class Job(NamedTuple):

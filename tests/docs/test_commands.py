@@ -12,15 +12,19 @@ from click.testing import CliRunner
 
 from sandbox_sim import logs
 from sandbox_sim.cli import main
+from sandbox_sim.cli.commands import demo
 from sandbox_sim.cli.serve import process, workers
-from sandbox_sim.config import Settings, load
+from sandbox_sim.config import Settings
+from sandbox_sim.config_loading import load
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
 from tests.web.events import listening
 
-# These have a test of their own: test_interface_page.py and test_fixtures.py.
-TESTED_ELSEWHERE = {"docs/interface.md", "docs/control-api.md", "fixtures/README.md"}
+# These have a test of their own: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
+TESTED_ELSEWHERE = {
+    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "fixtures/README.md")
+}
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 RECORDS = Page("docs/records.md")
@@ -28,12 +32,17 @@ RECORDS = Page("docs/records.md")
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
-    """Prints what `sandbox-sim serve` prints when it is ready, without serving."""
+    """Prints what `sandbox-sim serve` or `demo` prints when it is ready, without serving."""
 
     async def ready_at_once(settings: Settings, ready: Callable[[int], None]) -> int:
         ready(settings.port or 43477)
         return 0
 
+    async def demo_ready_at_once(settings: Settings, *_: object, as_json: bool) -> int:
+        demo._show_ready(settings, 8233, "http://127.0.0.1:8234", as_json=as_json)
+        return 0
+
+    monkeypatch.setattr(demo, "_serve", demo_ready_at_once)
     monkeypatch.setattr(process, "alone", ready_at_once)
     monkeypatch.setattr(workers, "supervise", ready_at_once)
     monkeypatch.setattr(logs, "configure", lambda *_: None)
@@ -82,7 +91,7 @@ async def printed(sandbox: Sandbox, serve: Callable[[Sequence[str]], str], comma
     if command.program == "curl":
         return await curl(sandbox, words)
     assert command.program == "sandbox-sim", words
-    if "serve" in words:
+    if "serve" in words or "demo" in words:
         return await asyncio.to_thread(serve, words[1:])
     # The page of the doctor shows a receiver that is wrong.
     return await sandbox_sim(sandbox, words[1:], exit_code=1 if "doctor" in words else 0)
@@ -120,7 +129,7 @@ def test_the_pages_have_commands_with_outputs() -> None:
     """Or the test above would compare nothing."""
     compared = [command for page in PAGES for command in page.commands() if command.output]
 
-    assert len(compared) == 15
+    assert len(compared) == 16
 
 
 async def test_the_live_feed_sends_what_stands_below_it(sandbox: Sandbox) -> None:
@@ -175,12 +184,24 @@ async def test_the_log_has_the_attempts_that_the_page_shows(
     assert came == [shape(line) for line in lines]
 
 
-async def test_a_wrong_setting_gets_the_sentence_of_the_page(sandbox: Sandbox) -> None:
-    (sentence,) = (text for text in Page("docs/configuration.md").blocks("text"))
+@pytest.fixture
+def _wrong_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong sandbox_sim.toml in this folder, and a wrong variable."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SANDBOX_SIM_ALLOWED_PREFIXES", "0244")
+    text = 'approved_senders = "Shop"\ncallback_attempts = 0\n'
+    Path("sandbox_sim.toml").write_text(text, "utf-8")
 
+
+@pytest.mark.usefixtures("_wrong_settings")
+async def test_wrong_settings_get_the_sentences_of_the_page(sandbox: Sandbox) -> None:
+    several, unknown = Page("docs/configuration.md").blocks("text")
+
+    given = ["config", "check", "--config", "sandbox_sim.toml"]
+    came = await sandbox_sim(sandbox, given, exit_code=1)
+    assert several.strip() in came
     came = await sandbox_sim(sandbox, ["config", "check", "--set", "settle_delay=5"], exit_code=1)
-
-    assert sentence.strip() in came
+    assert unknown.strip() in came
 
 
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.blocks("toml")], ids=str)

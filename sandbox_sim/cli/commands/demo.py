@@ -1,10 +1,11 @@
 """`sandbox-sim demo`: the gateway and a shop that pays through it, in one process."""
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -18,8 +19,10 @@ from sandbox_sim import logs
 from sandbox_sim.cli import config_option, set_option
 from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.serve.process import listening
-from sandbox_sim.cli.serve.signals import CODES, stopped_by
+from sandbox_sim.cli.serve.listening import bound_sockets, why_not_listening, why_not_opened
+from sandbox_sim.cli.serve.process import serving
+from sandbox_sim.cli.serve.running_servers import registered
+from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
 from sandbox_sim.config import Settings
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
@@ -77,19 +80,19 @@ def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Setting
 def run(settings: Settings, shop_port: int, *, as_json: bool) -> int:
     """Serve both until a signal comes. Returns the exit code."""
     logs.configure(settings.log_level, settings.log_format)
+    client = _client(settings)
     try:
-        client = _client(settings)
-        return asyncio.run(_serve(settings, client, shop_port, as_json=as_json))
+        code = asyncio.run(_serve(settings, client, shop_port, as_json=as_json))
+        ignore_signals()
     except StoreError as error:
-        click.echo(f"the store cannot be opened: {error}", err=True)
+        click.echo(why_not_opened(settings, error), err=True)
         return 1
     except OSError as error:
-        ports = f"{settings.port} or {shop_port}"
-        text = f"cannot listen on {settings.host}, port {ports}: {error.strerror or error}"
-        click.echo(text, err=True)
+        click.echo(why_not_listening(settings, error), err=True)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+    return code
 
 
 def _client(settings: Settings) -> Client:
@@ -103,22 +106,27 @@ def _client(settings: Settings) -> Client:
 
 async def _serve(settings: Settings, client: Client, shop_port: int, *, as_json: bool) -> int:
     stop = stopped_by(CODES)
-    async with listening(settings) as port:
-        url = f"http://{client_host(settings.host, port)}"
-        async with _open_shop(settings, client, url, shop_port) as shop_url:
-            _show_ready(settings, url, port, shop_url, as_json=as_json)
+    at = settings.model_copy(update={"port": shop_port})
+    with contextlib.ExitStack() as stack:
+        try:
+            sockets = [stack.enter_context(each) for each in await bound_sockets(at)]
+        except OSError as error:
+            text = why_not_listening(at, error).replace("--port", "--shop-port")
+            click.echo(text, err=True)
+            return 1
+        async with serving(settings) as (_, port), _open_shop(at, client, port, sockets) as url:
+            stack.enter_context(registered(settings, port))
+            _show_ready(settings, port, url, as_json=as_json)
             return await stop
 
 
 @asynccontextmanager
 async def _open_shop(
-    settings: Settings, client: Client, gateway_url: str, shop_port: int
+    settings: Settings, client: Client, gateway_port: int, sockets: Sequence[socket.socket]
 ) -> AsyncIterator[str]:
     """Serve the shop; yields its URL."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.create_server((settings.host, shop_port), family=family)
-    port = listener.getsockname()[1]
-    url = f"http://{client_host(settings.host, port)}"
+    url = _url(settings, sockets[0].getsockname()[1])
+    gateway_url = _url(settings, gateway_port)
     pages = dict.fromkeys(filter(None, map(_origin, (gateway_url, settings.public_url))))
     shop = Shop(
         ShopSettings(
@@ -133,11 +141,15 @@ async def _open_shop(
     runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=_GRACE_S)
     try:
         await runner.setup()
-        await web.SockSite(runner, listener).start()
+        for each in sockets:
+            await web.SockSite(runner, each).start()
         yield url
     finally:
         await runner.cleanup()
-        listener.close()
+
+
+def _url(settings: Settings, port: int) -> str:
+    return f"http://{client_host(settings.host, port)}"
 
 
 def _origin(url: str | None) -> str:
@@ -146,7 +158,8 @@ def _origin(url: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def _show_ready(settings: Settings, url: str, port: int, shop_url: str, *, as_json: bool) -> None:
+def _show_ready(settings: Settings, port: int, shop_url: str, *, as_json: bool) -> None:
+    url = _url(settings, port)
     if as_json:
         pid = os.getpid()
         click.echo(json.dumps({"url": url, "shop_url": shop_url, "port": port, "pid": pid}))

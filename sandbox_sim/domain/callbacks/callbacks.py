@@ -14,9 +14,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
@@ -36,15 +41,6 @@ class Profile(StrEnum):
     FLAT = "flat"
     EVENT = "event"
     SUPERSET = "superset"
-
-
-class DeliveryState(StrEnum):
-    """How far the delivery of a callback is."""
-
-    PENDING = "pending"
-    DELIVERED = "delivered"
-    FAILED = "failed"
-    DROPPED = "dropped"  # an override forbids its delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +111,7 @@ class Callback(NamedTuple):
     note: the override that changed its behaviour, in words.
     held: it waits until a later callback of its service was attempted.
     target: the address with its secrets, where `url` is masked; never shown (D38).
+    mode: the service mode of its transaction.
     """
 
     id: str
@@ -131,15 +128,22 @@ class Callback(NamedTuple):
     note: str | None = None
     held: bool = False
     target: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @property
     def address(self) -> str:
         """The address that it goes to, with its secrets."""
         return self.target or self.url
 
-    def belongs_to(self, service_id: int | None) -> bool:
-        """Whether it belongs to this service; None means any service."""
-        return service_id in {None, self.service_id}
+    def is_reset_with(self, service_id: int | None) -> bool:
+        """Whether a reset of this service, or of all (None), deletes it."""
+        return self.mode is ServiceMode.SANDBOX and service_id in {None, self.service_id}
+
+    def delivery_job(self, due_at: datetime) -> Job:
+        """The job of its next attempt."""
+        is_live = self.mode is ServiceMode.PRODUCTION
+        kind = JobKind.DELIVER_LIVE if is_live else JobKind.DELIVER
+        return Job(due_at, kind, self.service_id, self.id)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -147,9 +151,17 @@ class Callback(NamedTuple):
         return {SIGNATURE_HEADER: self.signature} if self.signature else {}
 
     def to_resend(self, url: str | None) -> "Callback":
-        """The callback, pending again; `url` replaces its address where it is given."""
-        pending = self._replace(state=DeliveryState.PENDING, held=False)
-        return pending if url is None else pending.with_address(url)
+        """The callback, waiting again; `url` replaces its address where it is given."""
+        waiting = self._replace(state=waiting_state(tried=bool(self.attempts)), held=False)
+        return waiting if url is None else waiting.with_address(url)
+
+    def next_attempt(self, at: datetime) -> "Callback":
+        """The callback, whose next attempt comes at this moment and waits for no other callback."""
+        if not self.attempts:
+            return self._replace(held=False)
+        *before, last = self.attempts
+        attempts = (*before, last._replace(next_attempt_at=at))
+        return self._replace(held=False, attempts=attempts)
 
     def with_address(self, address: str) -> "Callback":
         """The callback with this address; its secrets go to `target` only."""
@@ -181,18 +193,50 @@ class Callback(NamedTuple):
             sent_to=self.url if sent_to in {None, self.url} else redact_text(sent_to),
             next_attempt_at=at + schedule.interval if is_retried else None,
         )
-        undelivered = self.state if is_retried else DeliveryState.FAILED
+        undelivered = DeliveryState.RETRYING if is_retried else DeliveryState.FAILED
         state = DeliveryState.DELIVERED if response.acknowledges else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
-SHOWN_FIELDS: Final = (
-    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
-    *("signature", "state", "note", "created_at", "attempts"),
+class AttemptView(TypedDict):
+    """An attempt as the control API shows it."""
+
+    number: Annotated[int, "from 1"]
+    at: Annotated[str, "when it ended"]
+    status_code: Annotated[int | None, "the HTTP status; null where there was no answer"]
+    duration_ms: Annotated[int, "real time"]
+    response_body: Annotated[str, "the first 4 KiB of the answer"]
+    verdict: str
+    sent_to: Annotated[str, "the address it went to, after the setting callback_rewrites"]
+    next_attempt_at: Annotated[str | None, "when the next attempt is due; null after the last one"]
+
+
+class CallbackView(TypedDict):
+    """A callback with its attempts, as the control API shows it."""
+
+    id: str
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: Annotated[str, Profile]
+    body: dict[str, object]
+    signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
+    state: Annotated[str, DeliveryState]
+    unacknowledged: Annotated[bool, "it was attempted and is not acknowledged"]
+    note: Annotated[str | None, "the override that changes its behaviour"]
+    created_at: Annotated[str, "when it became due"]
+    attempts: Annotated[list[AttemptView], "oldest first"]
+    mode: Annotated[str, ServiceMode]
+
+
+SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {"state": values_of(DeliveryState), "profile": values_of(Profile)}
 )
 
 
-def shown(callback: Callback) -> dict[str, object]:
+def shown(callback: Callback) -> CallbackView:
     """A callback with its attempts, as the control API shows it."""
     return {
         "id": callback.id,
@@ -204,6 +248,7 @@ def shown(callback: Callback) -> dict[str, object]:
         "body": json.loads(redact_json(callback.body)),
         "signature": callback.signature,
         "state": callback.state.value,
+        "unacknowledged": callback.state.is_unacknowledged,
         "note": callback.note,
         "created_at": iso(callback.created_at),
         "attempts": [
@@ -221,6 +266,7 @@ def shown(callback: Callback) -> dict[str, object]:
             }
             for attempt in callback.attempts
         ],
+        "mode": callback.mode.value,
     }
 
 

@@ -40,6 +40,30 @@ class RawNotification(NamedTuple):
     received_at: datetime
 
 
+class NotificationState(StrEnum):
+    """What was done with a kept notification."""
+
+    NEW = "new"  # still to be read
+    APPLIED = "applied"
+    UNMATCHED = "unmatched"  # it fits no attempt yet
+    REFUSED = "refused"  # it cannot be read, or proves nothing
+
+
+class KeptNotification(NamedTuple):
+    """A notification as it is stored, before it is acknowledged.
+
+    number: given by the store. tries: how often an attempt was sought for it.
+    attempt_id: the attempt that it was applied to, else empty. note: what was wrong, in words.
+    """
+
+    number: int
+    raw: RawNotification
+    state: NotificationState = NotificationState.NEW
+    tries: int = 0
+    attempt_id: str = ""
+    note: str = ""
+
+
 # An attempt is saved before its request leaves, so a notification that fits none is for another
 # server's attempt that is being saved, or for none at all. It is tried again, and kept so long.
 KEPT_UNMATCHED: Final = timedelta(days=1)

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
+from sandbox_sim.domain.vocabulary import Operation
 
 if TYPE_CHECKING:
     from sandbox_sim.domain.control.overrides import Override
@@ -28,6 +31,18 @@ class Status(StrEnum):
     FAILED = "001"
     PENDING = "002"
     CANCELLED = "003"
+
+
+# What people may say instead of a status code, in filters and wherever they choose a status.
+STATUS_WORDS: Final[Mapping[str, Status]] = MappingProxyType(
+    {
+        "successful": Status.SUCCESSFUL,
+        "failed": Status.FAILED,
+        "pending": Status.PENDING,
+        "cancelled": Status.CANCELLED,
+    }
+)
+STATUS_VALUES: Final = values_of(Status, words=STATUS_WORDS)
 
 
 class Wording(NamedTuple):
@@ -176,14 +191,50 @@ def _secret_address(address: str, redacted: str) -> str | None:
     return None if address == redacted else address
 
 
-SHOWN_FIELDS: Final = (
-    *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
-    *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
-    *("status_desc", "timeline", "expires_at", "override"),
+class StatusChangeView(TypedDict):
+    """A status and when it began."""
+
+    status: Annotated[str, Status]
+    at: Timestamp
+
+
+class TransactionView(TypedDict):
+    """A transaction as the control API shows it."""
+
+    network_transaction_id: str
+    service_id: int
+    transaction_id: str
+    operation: Annotated[str, Operation]
+    amount: Annotated[str, "a decimal"]
+    currency_code: str
+    nw: str
+    party: Annotated[str, "the phone number, the bill account or the masked card"]
+    payment_mode: str
+    reference: str
+    callback_url: str
+    status: Annotated[str, Status]
+    status_desc: str
+    timeline: Annotated[list[StatusChangeView], "oldest first"]
+    expires_at: Annotated[str, "when a status query no longer finds it"]
+    override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
+    mode: Annotated[str, ServiceMode]
+
+
+SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {
+        "status": STATUS_VALUES,
+        "operation": values_of(
+            (
+                *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT),
+                *(Operation.PAYOUT, Operation.BILL, Operation.AIRTIME),
+            )
+        ),
+    }
 )
 
 
-def shown(transaction: Transaction) -> dict[str, object]:
+def shown(transaction: Transaction) -> TransactionView:
     """A transaction as the control API shows it."""
     payment = transaction.payment
     return {
@@ -205,7 +256,14 @@ def shown(transaction: Transaction) -> dict[str, object]:
         ],
         "expires_at": iso(transaction.expires_at),
         "override": None if transaction.override is None else transaction.override.shown(),
+        "mode": ServiceMode.SANDBOX.value,
     }
+
+
+def shown_live(transaction: Transaction) -> dict[str, object]:
+    """A transaction of production mode, which does not expire, as the control API shows it."""
+    live = {"expires_at": None, "mode": ServiceMode.PRODUCTION.value}
+    return {**shown(transaction), **live}
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

@@ -114,11 +114,11 @@ class DeliveryQueue:
         self.done(queued.receiver, standing)
 
     def remove(self, service_id: int | None) -> None:
-        """Remove the waiting callbacks of a service, or of all (None)."""
+        """Remove the waiting callbacks that a reset of a service, or of all (None), deletes."""
         for receiver in tuple(self._receivers.values()):
             queue = receiver.queue
             receiver.queue = deque(
-                each for each in queue if not each.callback.belongs_to(service_id)
+                each for each in queue if not each.callback.is_reset_with(service_id)
             )
             self._update(receiver)
             self._forget_if_idle(receiver)

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from sandbox_sim.domain.callbacks.callbacks import Callback
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.control.journal import Journal
@@ -35,11 +34,13 @@ class ManualActions:
         self._settlement = settlement
         self._deliveries = deliveries
 
-    async def settle(self, service_id: int, transaction_id: str, to: Status) -> Settled | None:
+    async def settle(
+        self, service_id: int, network_transaction_id: str, to: Status
+    ) -> Settled | None:
         """End a pending transaction in this status, with its callback (D31)."""
 
         async def work(unit: Unit) -> Settled | None:
-            transaction = await unit.transaction(service_id, transaction_id)
+            transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
             if transaction is None or transaction.status is not Status.PENDING:
                 return None if transaction is None else Settled(transaction, was_pending=False)
             now = self._clock.now()
@@ -74,8 +75,7 @@ class ManualActions:
                 return None
             again = callback.to_resend(url)
             await unit.save_callback(again)
-            now = self._clock.now()
-            await unit.add_job(Job(now, JobKind.DELIVER, callback.service_id, callback.id))
+            await unit.add_job(again.delivery_job(self._clock.now()))
             return again
 
         return await self._store.run(work)

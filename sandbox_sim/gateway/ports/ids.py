@@ -32,6 +32,10 @@ class Ids(Protocol):
         """An id that nobody can guess, for addresses that work without credentials."""
         ...
 
+    def uuid(self) -> str:
+        """A UUID, version 4, that nobody can guess."""
+        ...
+
     def draw(self) -> float:
         """A random number, at least 0 and below 1."""
         ...

@@ -2,11 +2,14 @@
 
 from typing import Protocol
 
+from sandbox_sim.gateway.ports.attempt_records import AttemptRecords
+from sandbox_sim.gateway.ports.books import Books
 from sandbox_sim.gateway.ports.callback_records import CallbackRecords
 from sandbox_sim.gateway.ports.control_records import ControlRecords
 from sandbox_sim.gateway.ports.job_records import JobRecords
 from sandbox_sim.gateway.ports.journal_records import JournalRecords
 from sandbox_sim.gateway.ports.ledger_records import LedgerRecords
+from sandbox_sim.gateway.ports.network_records import NetworkRecords
 from sandbox_sim.gateway.ports.payment_records import PaymentRecords
 from sandbox_sim.gateway.ports.sms_records import SmsRecords
 
@@ -19,6 +22,9 @@ class Unit(
     JournalRecords,
     JobRecords,
     ControlRecords,
+    AttemptRecords,
+    Books,
+    NetworkRecords,
     Protocol,
 ):
     """One unit of work on the state: either all that it writes is saved, or nothing.

@@ -12,6 +12,7 @@ from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redact
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
 from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
@@ -20,6 +21,7 @@ from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.match_facts import match_facts_of
 from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
 from sandbox_sim.web.api.responses import Answer, explain, render
+from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
 from sandbox_sim.web.public_address import OurAddress
 from sandbox_sim.web.transport.requests import IncomingRequest
 
@@ -27,9 +29,9 @@ log = logging.getLogger("sandbox_sim.requests")
 
 
 class Dispatcher:
-    """Lets a request in, hands it to its operation, writes the answer, and says why.
+    """Authenticates a request, calls its operation, writes the answer, and logs the reason.
 
-    paths: what there is to be asked for. knows: whether a request may come in by its headers.
+    paths: the paths of the interface. knows: whether headers have valid credentials.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Dispatcher:
         faults: Faults,
         fault_injection: FaultInjection,
         *,
+        activity: ActivityLog,
         our_address: OurAddress,
         base_path: str,
         reject_status: int,
@@ -56,11 +59,12 @@ class Dispatcher:
         self._journal = journal
         self._faults = faults
         self._fault_injection = fault_injection
+        self._activity = activity
         self._our_address = our_address
         self._reject_status = reject_status
 
     async def handle(self, request: IncomingRequest) -> Answer:
-        """Answer any request; the callback is let go once the answer is written out (D16)."""
+        """Answer any request; its callback is released when the answer is written (D16)."""
         call: Call | None = None
         fault: Fault | None = None
         at, began = self._clock.now(), self._clock.monotonic()
@@ -78,6 +82,8 @@ class Dispatcher:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
                     reply = await path.handler(call)
+                    if remarks := call.warnings + form_type(request.headers):
+                        reply = reply._replace(warnings=reply.warnings + remarks)
                 else:
                     reply = fault.refusal()
         except ConnectionError:
@@ -87,8 +93,8 @@ class Dispatcher:
         plain = self._is_plain(request, call)
         reply = _in_words(reply, fault, plain=plain)
         request_id = self._ids.request_id()
-        # After an answer that does not wait for its body (D9), a client may leave the body out, and
-        # what comes next would be taken for it: such an answer is the last of its connection.
+        # An answer may be written before the body of the request arrives (D9). The client may then
+        # not send the body, and the next request would be read as the body. So the connection ends.
         answer = render(
             reply,
             request_id,
@@ -105,7 +111,7 @@ class Dispatcher:
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
-        explain(entry)
+        explain(entry, self._activity)
         return answer
 
     def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:
@@ -116,7 +122,7 @@ class Dispatcher:
     def _path(self, request: IncomingRequest) -> Path:
         path = self.paths.get(request.path)
         if path is None:
-            raise web.HTTPNotFound
+            raise Refused(no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
@@ -130,7 +136,7 @@ class Dispatcher:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
         asked = match_facts_of(call.raw, call.operation)
         if asked.service_id is not None and service_refusal(call.client, asked.service_id):
-            return None  # nobody meets, or uses up, what another's service is to meet
+            return None  # the faults of a service are for its own clients only
         fault = await self._faults.choose(asked)
         if fault is not None and not fault.processed:
             call.is_about(asked)
@@ -138,7 +144,7 @@ class Dispatcher:
 
 
 def _in_words(reply: Reply, fault: Fault | None, *, plain: bool) -> Reply:
-    """The reply with what the fault has to say; redacted unless the request is plain."""
+    """The reply with the words of the fault; redacted unless the request is plain."""
     if fault is not None:
         reply = fault.apply_to(reply)
     return reply if plain else reply.redacted()
@@ -155,7 +161,7 @@ def _entry(
     *,
     plain: bool,
 ) -> Entry:
-    """What the journal keeps of a request; without a call nothing of its body was read."""
+    """The journal entry of a request; without a call its body was not read."""
     service_id, operation, transaction_id, raw = (
         (None, None, None, b"")
         if call is None
@@ -184,12 +190,12 @@ def _entry(
 def _failure(
     request: IncomingRequest, operation: Operation | None, call: Call | None, error: Exception
 ) -> Reply:
-    """What was raised on the way, as a reply (D5); the call is told what its body says even so."""
+    """The reply to an exception (D5); the call gets the fields that can be read of its body."""
     if call is not None:
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            reply = Reply(Code.BAD_REQUEST, "D5", str(error), f"Bad request: {error}")
+            reply = Reply(Code.BAD_REQUEST, "D5", error.why, f"Bad request: {error}")
             return reply.from_operation(operation)
         case Refused(reply=reply):
             return reply.from_operation(operation)
@@ -197,9 +203,6 @@ def _failure(
             why = "the body could not be read as its headers describe it"
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}")
             return reply.from_operation(operation)
-        case web.HTTPNotFound():
-            message = "Not found: the interface has no such path"
-            return Reply(Code.NOT_FOUND, "D5", "no such path", message)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
             allow = {"Allow": hdrs.METH_POST}

@@ -42,6 +42,9 @@ async def test_what_is_written_is_told(
     async def work(unit: Unit) -> None:
         await unit.add_transaction(transaction())
         await unit.save_transaction(transaction(party="0244000002"))
+        await unit.add_live_transaction(transaction())
+        await unit.add_live_transaction(transaction("10000000002"))  # which is refused
+        await unit.save_live_transaction(transaction())
         await unit.save_callback(callback())
         await unit.add_messages([message("M1"), message("M2")])
         await unit.save_messages([message("M1")])
@@ -58,7 +61,7 @@ async def test_what_is_written_is_told(
     await telling.run(work)
 
     assert await heard(reader) == [
-        *[("transaction", 55)] * 2,
+        *[("transaction", 55)] * 4,
         ("callback", 55),
         *[("sms", 55)] * 3,
         *[("request", 55), ("request", None)],
@@ -124,6 +127,11 @@ SILENT = {
     *("snapshots", "clock", "add_card_page", "release_callbacks", "clear_inbox"),
     *("clear_entries", "add_job", "claim_due", "finish", "announce", "save_snapshot"),
     *("delete_snapshot", "reserve"),
+    *("live_transaction", "live_payment", "delete_live_transaction", "list_live_transactions"),
+    *("add_attempt", "attempt", "save_attempt", "saved_request", "find_attempts", "attempts_of"),
+    *("open_attempts", "doubtful_attempts", "enter", "book_balances", "book_legs"),
+    *("save_hold", "hold", "open_holds", "exchanges_of", "add_exchanges"),
+    *("add_raw_notification", "raw_notification", "save_raw_notification"),
 }
 
 

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings, defaults, load
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import load
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +97,7 @@ class TestCheck:
         assert result.exit_code == 1
         warning, complaint = result.stderr.splitlines()
         assert "did you mean SANDBOX_SIM_CONTROL_TOKEN?" in warning
-        assert complaint.startswith("control_token: must be set")
+        assert complaint.startswith("control_token (from default): must be set")
 
     def test_other_variables_are_no_mistakes(
         self, monkeypatch: pytest.MonkeyPatch, file: Path
@@ -176,7 +177,7 @@ class TestShow:
         result = run("config", "show", "--set", "prot=1")
 
         assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr == "prot (from --set): there is no such setting; did you mean port?\n"
+        assert result.stderr == "prot (from flag): there is no such setting; did you mean port?\n"
 
 
 # `# name = value`, where a comment of words has no name.

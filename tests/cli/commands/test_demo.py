@@ -76,7 +76,8 @@ def test_a_port_that_is_taken_is_named() -> None:
         result = ended("demo", "--port", "0", "--shop-port", port)
 
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"cannot listen on 127.0.0.1, port 0 or {port}: ")
+    assert result.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
+    assert f"--shop-port {port + 1}" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -21,9 +21,11 @@ clock advance 5m
 clock freeze
 clock resume
 clock show
+clock reset
 callbacks list
 callbacks wait --match transaction_id=T1
 callbacks resend --failed
+callbacks retry --all
 sms list
 sms wait
 requests list
@@ -47,6 +49,7 @@ seed --seed 7 --count 3 --service-id 77
 readyz
 config check
 config show
+openapi
 """
 
 

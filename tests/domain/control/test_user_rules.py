@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.control.user_rules import Match, MatchFacts, parse_match
+from sandbox_sim.domain.control.user_rules import Match, MatchFacts, in_order, parse_match
 from sandbox_sim.domain.vocabulary import Operation
 from tests.records import rule
 
@@ -87,3 +87,10 @@ def test_a_card_number_is_kept_masked_and_still_found() -> None:
     assert parse_match(match.shown()) == match
     assert match.matches(ASKED._replace(parties=("4111111111111111",)))
     assert not match.matches(ASKED._replace(parties=("4242424242424242",)))
+
+
+def test_rules_with_times_come_first_oldest_first_then_the_others_newest_first() -> None:
+    added = [("A", None), ("B", 1), ("C", None), ("D", 5), ("E", 1)]
+    newest_first = [rule(name, times=times) for name, times in reversed(added)]
+
+    assert [each.id for each in in_order(newest_first)] == ["B", "D", "E", "C", "A"]

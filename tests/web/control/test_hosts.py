@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from sandbox_sim.web.control.control_input import Hosts
+from sandbox_sim.web.control.access import Hosts
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import assert_error
 from tests.web.hosted_page import look, redirect, status

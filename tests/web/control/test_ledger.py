@@ -12,7 +12,7 @@ import pytest
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.ledger import REASONS, Account
 from sandbox_sim.web.control import ledger as ledger_face
-from sandbox_sim.web.control.control_input import Input, ListQuery
+from sandbox_sim.web.control.input_models import Input, ListQuery
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import exchange, request_bytes

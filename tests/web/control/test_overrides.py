@@ -118,16 +118,34 @@ class TestTheCardPage:
 
 
 class TestWhichOne:
-    async def test_the_newest_goes_first_and_makes_room_when_it_is_used_up(
+    @pytest.mark.parametrize("store", ["memory:", "sqlite"])
+    async def test_overrides_with_times_apply_first_oldest_first_then_the_newest_without(
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
+    ) -> None:
+        if store == "sqlite":
+            store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+        sandbox = await start_sandbox(store=store)
+        await override(sandbox, outcome={"response_code": "500"})
+        await override(sandbox, outcome={"response_code": "019"}, times=2)
+        await override(sandbox, outcome={"response_code": "402"})
+        await override(sandbox, outcome={"response_code": "016"}, times=1)
+
+        codes = [(await sandbox.collect(transaction_id=f"T{n}")).code for n in range(5)]
+
+        assert codes == ["019", "019", "016", "402", "402"]
+        assert await counts(sandbox) == [(1, 1), (2, 2), (2, 2), (0, 0)]
+
+    async def test_one_that_does_not_apply_to_a_refused_payment_leaves_it_to_the_next(
         self, sandbox: Sandbox
     ) -> None:
-        await override(sandbox, outcome={"response_code": "402"})
-        await override(sandbox, outcome={"response_code": "019"}, times=2)
+        await override(sandbox, outcome={"status": "003"})
+        await override(sandbox, callback={"duplicate": 2}, times=1)
 
-        codes = [(await sandbox.collect(transaction_id=f"T{n}")).code for n in range(4)]
+        await sandbox.collect(customer_number="0244000009")
+        await sandbox.advance(seconds=1)
 
-        assert codes == ["019", "019", "402", "402"]
-        assert await counts(sandbox) == [(2, 2), (2, 2)]
+        assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
+        assert await counts(sandbox) == [(1, 0), (1, 1)]
 
     @pytest.mark.parametrize(
         "match",

@@ -7,7 +7,8 @@ import pytest
 from aiohttp import ClientError, web
 
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
-from sandbox_sim.web.control.health_and_inbox import Control
+from sandbox_sim.web.control.health import HealthRoutes
+from sandbox_sim.web.control.inbox import InboxRoutes, Received
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import Wire, request_bytes
@@ -60,16 +61,16 @@ async def test_who_hangs_up_halfway_is_no_fault(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
-    receive = Control.receive
+    receive = InboxRoutes.receive
 
-    async def watched(control: Control, request: web.Request) -> web.Response:
+    async def watched(routes: InboxRoutes, request: web.Request) -> Received:
         begun.set()
         try:
-            return await receive(control, request)
+            return await receive(routes, request)
         finally:
             ended.set()
 
-    monkeypatch.setattr(Control, "receive", watched)
+    monkeypatch.setattr(InboxRoutes, "receive", watched)
     sandbox = await start_sandbox()
     wire = Wire(sandbox.url)
 
@@ -100,13 +101,13 @@ async def test_an_answer_that_was_begun_is_broken_off(
 ) -> None:
     """Whoever reads it must not take the error for more of it."""
 
-    async def half(_control: Control, request: web.Request) -> web.StreamResponse:
+    async def half(_routes: HealthRoutes, request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
         await answer.prepare(request)
         await answer.write(b"half of it")
         raise ZeroDivisionError("in the middle")
 
-    monkeypatch.setattr(Control, "version", half)
+    monkeypatch.setattr(HealthRoutes, "version", half)
     sandbox = await start_sandbox()
 
     with pytest.raises(ClientError):

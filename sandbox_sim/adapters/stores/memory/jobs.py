@@ -7,13 +7,13 @@ the cost of a reset does not depend on the jobs of other services.
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 from sandbox_sim.adapters.stores.memory.state import MemoryState, QueuedJob
-from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.jobs import LIVE_KINDS, Job, JobKind
 from sandbox_sim.gateway.ports import JobLost
 
 # A heap with fewer jobs than this is not swept.
@@ -28,8 +28,7 @@ class MemoryJobs(MemoryState):
         _ = self._services[service_id]  # creates the service before its first job
         entry = (due_at, next(self._serials), kind, service_id, subject)
         heapq.heappush(self._heap, entry)
-        if self.earliest_added is None or due_at < self.earliest_added:
-            self.earliest_added = due_at
+        self._note_added(due_at)
         self.undo.append(partial(self._drop, entry))
         if len(self._heap) >= self._sweep_at:
             self._sweep()
@@ -38,19 +37,44 @@ class MemoryJobs(MemoryState):
         entries = list(itertools.islice(self._pop_due(now), limit))
         if entries:
             for entry in entries:
-                self._services[entry[3]].claimed[entry[1]] = entry
+                self._claims(entry[2], entry[3])[entry[1]] = entry
             self.undo.append(lambda: self._unclaim(entries))
         return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in entries]
 
     async def finish(self, job: Job) -> None:
-        service = self._services.get(job.service_id)
-        if service is None or job.number not in service.claimed:
+        claims = self._claims(job.kind, job.service_id)
+        if job.number not in claims:
             raise JobLost(f"job {job.number} is finished or deleted")
-        self._remove(service.claimed, job.number)
+        self._remove(claims, job.number)
+
+    async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
+        wanted = frozenset(callback_ids)
+        chosen = {
+            entry
+            for entry in self._heap
+            if entry[2] is JobKind.DELIVER and entry[4] in wanted and not self._is_stale(entry)
+        }
+        if chosen:
+            self.undo.append(partial(setattr, self, "_heap", self._heap))
+            self._heap = [
+                (min(entry[0], now), *entry[1:]) if entry in chosen else entry
+                for entry in self._heap
+            ]
+            heapq.heapify(self._heap)
+            self._note_added(now)
+        return [entry[4] for entry in sorted(chosen)]
+
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        later = sorted(each for each in self._heap if each[0] > moment and not self._is_stale(each))
+        return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in later]
 
     async def next_due(self) -> datetime | None:
         self._pop_stale()
         return self._heap[0][0] if self._heap else None
+
+    def _note_added(self, due_at: datetime) -> None:
+        if self.earliest_added is None or due_at < self.earliest_added:
+            self.earliest_added = due_at
 
     def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:
@@ -70,7 +94,11 @@ class MemoryJobs(MemoryState):
         self.undo.append(partial(heapq.heappush, self._heap, entry))
 
     def _is_stale(self, entry: QueuedJob) -> bool:
-        return self._was_reset(entry[3], entry[1])
+        return self._was_reset(entry[3], entry[1]) and entry[2] not in LIVE_KINDS
+
+    def _claims(self, kind: JobKind, service_id: int) -> dict[int, QueuedJob]:
+        """The claimed jobs among which one of this kind and service is."""
+        return self._live_claims if kind in LIVE_KINDS else self._services[service_id].claimed
 
     def _sweep_later(self) -> None:
         """Plan a sweep for when the heap has twice its size, because it may have stale jobs now."""
@@ -88,5 +116,5 @@ class MemoryJobs(MemoryState):
 
     def _unclaim(self, entries: Sequence[QueuedJob]) -> None:
         for entry in entries:
-            del self._services[entry[3]].claimed[entry[1]]
+            del self._claims(entry[2], entry[3])[entry[1]]
             heapq.heappush(self._heap, entry)

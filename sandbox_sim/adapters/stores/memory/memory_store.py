@@ -6,17 +6,19 @@ method suspends, so units never overlap.
 
 import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TypeVar
 
 from sandbox_sim.adapters.stores.change_notifier import ChangeNotifier
 from sandbox_sim.adapters.stores.memory.ledger import MemoryLedger
+from sandbox_sim.adapters.stores.memory.live import MemoryLive
 from sandbox_sim.adapters.stores.memory.snapshots import MemorySnapshots
 from sandbox_sim.adapters.stores.memory.state import PlacedEntry, Service
-from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback, DeliveryState
+from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import KEPT_REQUESTS, NO_SERVICE, Entry
 from sandbox_sim.domain.control.listing import Listing, merged_page
@@ -66,7 +68,7 @@ class MemoryStore(ChangeNotifier):
         return result
 
 
-class _MemoryUnit(MemoryLedger, MemorySnapshots):
+class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     """The only unit of work; each `run` uses it again."""
 
     async def transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
@@ -102,18 +104,29 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         self._set(self._card_pages, checkout.id, (next(self._serials), checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
-        services = self._services_of(service_id)
+        services = self._callback_services(service_id)
         found = (service.callbacks.get(callback_id) for service in services)
         return next(filter(None, found), None)
 
+    def _callback_services(self, service_id: int | None) -> Sequence[Service]:
+        """The services, of both modes, whose callbacks are asked for."""
+        live = self._live_services
+        if service_id is None:
+            return [*self._services.values(), *live.values()]
+        return [*self._services_of(service_id), *([live[service_id]] if service_id in live else [])]
+
+    def _of_callback(self, callback: Callback) -> Service:
+        is_live = callback.mode is ServiceMode.PRODUCTION
+        return (self._live_services if is_live else self._services)[callback.service_id]
+
     async def save_callback(self, callback: Callback) -> None:
-        service = self._services[callback.service_id]
+        service = self._of_callback(callback)
         before = service.callbacks.get(callback.id)
         if before is None:
             self._set(service.places, callback.id, next(self._numbers))
         self._set(service.callbacks, callback.id, callback)
-        finished_before = before is not None and before.state is not DeliveryState.PENDING
-        if callback.state is DeliveryState.PENDING or finished_before:
+        finished_before = before is not None and not before.state.is_waiting
+        if callback.state.is_waiting or finished_before:
             return
         service.finished.append(callback.id)
         self.undo.append(service.finished.pop)
@@ -142,7 +155,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         A callback that is being sent again is not finished, and is queued again when it is.
         """
         forgotten = service.callbacks.get(callback_id)
-        if forgotten is None or forgotten.state is DeliveryState.PENDING:
+        if forgotten is None or forgotten.state.is_waiting:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
         self._remove(service.places, callback_id)
@@ -167,25 +180,22 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots):
         return merged_page(lists, listing, attrgetter("network_transaction_id"), sort_key)
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
-        lists = [
-            reversed(service.callbacks.values())
-            for service in self._services_of(listing.service_id)
-        ]
-        return self._by_place(lists, listing, "id")
+        services = self._callback_services(listing.service_id)
+        lists = [reversed(service.callbacks.values()) for service in services]
+        return merged_page(
+            lists, listing, attrgetter("id"), lambda c: self._of_callback(c).places[c.id]
+        )
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
         lists = [
             reversed(service.messages.values()) for service in self._services_of(listing.service_id)
         ]
-        return self._by_place(lists, listing, "processing_id")
-
-    def _by_place(self, lists: Iterable[Iterable[T]], listing: Listing, name: str) -> list[T]:
-        id_of, service_of = attrgetter(name), attrgetter("service_id")
-
-        def sort_key(record: T) -> int:
-            return self._services[service_of(record)].places[id_of(record)]
-
-        return merged_page(lists, listing, id_of, sort_key)
+        return merged_page(
+            lists,
+            listing,
+            attrgetter("processing_id"),
+            lambda message: self._services[message.service_id].places[message.processing_id],
+        )
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         removed: list[tuple[Service, list[PlacedEntry]]] = []

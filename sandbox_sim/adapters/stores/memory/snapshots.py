@@ -10,6 +10,7 @@ from sandbox_sim.adapters.stores.memory.jobs import MemoryJobs
 from sandbox_sim.adapters.stores.memory.state import QueuedJob, SnapshotData, copy_shifted
 from sandbox_sim.domain.control.snapshots import Snapshot
 from sandbox_sim.domain.control.user_rules import UserRule
+from sandbox_sim.domain.jobs import LIVE_KINDS
 from sandbox_sim.domain.payments.card_page import CardPage
 
 
@@ -19,7 +20,10 @@ class MemorySnapshots(MemoryJobs):
     async def reset(self, service_id: int | None) -> None:
         if service_id is None:
             self.undo.append(partial(self.__dict__.update, dict(self.__dict__)))
+            heap = self._heap
             self._clear()
+            self._heap = [job for job in heap if job[2] in LIVE_KINDS]
+            heapq.heapify(self._heap)
             return
         if service_id in self._services:
             self._remove(self._services, service_id)
@@ -36,7 +40,9 @@ class MemorySnapshots(MemoryJobs):
         data = SnapshotData(
             dict(zip(chosen, services, strict=True)),
             self._card_pages_of(service_id),
-            sorted(job for job in jobs if service_id in {None, job[3]}),
+            sorted(
+                job for job in jobs if service_id in {None, job[3]} and job[2] not in LIVE_KINDS
+            ),
             copy_shifted(self._inboxes.boxes, timedelta()) if service_id is None else {},
             dict(self._rules),
         )

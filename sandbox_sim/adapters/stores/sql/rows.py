@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, DeliveryState, Profile
+from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, Profile
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.journal import NO_SERVICE, Entry
 from sandbox_sim.domain.control.overrides import parse_override
@@ -35,6 +37,9 @@ MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
 INBOX_MESSAGE: Final = ("id", "at", "document")
 USER_RULE: Final = ("service_id", *UserRule._fields)
+# The column `state` of every callback that waits for an attempt. The attempts tell `pending` from
+# `retrying`, so rows of versions without `retrying` are read alike.
+WAITING: Final = DeliveryState.PENDING.value
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -50,11 +55,13 @@ def to_datetime(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
-def _maybe_micros(to_datetime: datetime | None) -> int | None:
+def maybe_micros(to_datetime: datetime | None) -> int | None:
+    """`to_micros`, but None for None."""
     return None if to_datetime is None else to_micros(to_datetime)
 
 
-def _maybe_moment(value: int | None) -> datetime | None:
+def maybe_moment(value: int | None) -> datetime | None:
+    """`to_datetime`, but None for None."""
     return None if value is None else to_datetime(value)
 
 
@@ -72,7 +79,7 @@ def from_transaction(transaction: Transaction) -> Row:
         transaction.client_key,
         to_micros(transaction.initiated_at),
         transaction.status.value,
-        _maybe_micros(transaction.decided_at),
+        maybe_micros(transaction.decided_at),
         None if override is None else json.dumps(override.shown()),
         int(transaction.by_hand),
         transaction.callback_target,
@@ -94,7 +101,7 @@ def to_transaction(row: Row) -> Transaction:
         client_key,
         to_datetime(initiated_at),
         Status(status),
-        _maybe_moment(decided_at),
+        maybe_moment(decided_at),
         None if override is None else parse_override(json.loads(override)),
         bool(by_hand),
         *targets,
@@ -115,27 +122,31 @@ def to_card_page(row: Row) -> CardPage:
 
 def from_callback(callback: Callback) -> Row:
     """A row in the order of `CALLBACK`; attempts are JSON, with times relative to `created_at`."""
-    *texts, profile, body, signature, created_at, state, attempts, note, held, target = callback
+    *texts, profile, body, signature, created_at, state = callback[:-5]
+    attempts, note, held, target, mode = callback[-5:]
     return (
         *texts,
         profile.value,
         body,
         signature,
         to_micros(created_at),
-        state.value,
+        WAITING if state.is_waiting else state.value,
         json.dumps([_from_attempt(attempt, created_at) for attempt in attempts]),
         note,
         int(held),
         target,
+        mode.value,
     )
 
 
 def to_callback(row: Row) -> Callback:
     """A callback from a row in the order of `CALLBACK`."""
-    *texts, profile, body, signature, created_at, state, attempts, note, held, target = row
+    *texts, profile, body, signature, created_at, state = row[:-5]
+    attempts, note, held, target, mode = row[-5:]
     created = to_datetime(created_at)
     tried = tuple(_to_attempt(document, created) for document in json.loads(attempts))
-    standing = created, DeliveryState(state), tried, note, bool(held), target
+    stands = waiting_state(tried=bool(tried)) if state == WAITING else DeliveryState(state)
+    standing = created, stands, tried, note, bool(held), target, ServiceMode(mode)
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 
@@ -176,7 +187,7 @@ def from_message(message: Message) -> Row:
         *plain,
         status.value,
         to_micros(created_at),
-        _maybe_micros(sent_at),
+        maybe_micros(sent_at),
         provider_code,
         error_message,
     )
@@ -185,7 +196,7 @@ def from_message(message: Message) -> Row:
 def to_message(row: Row) -> Message:
     """A message from a row in the order of `MESSAGE`."""
     *plain, status, created_at, sent_at, provider_code, error_message = row
-    times = to_datetime(created_at), _maybe_moment(sent_at)
+    times = to_datetime(created_at), maybe_moment(sent_at)
     return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message))
 
 
@@ -214,7 +225,7 @@ def to_entry(row: Row) -> Entry:
 
 def from_clock_state(state: ClockState) -> Row:
     """A row with `shift` and `frozen_at`."""
-    return state.shift // _MICROSECOND, _maybe_micros(state.frozen_at)
+    return state.shift // _MICROSECOND, maybe_micros(state.frozen_at)
 
 
 def to_clock_state(row: Row) -> ClockState | None:
@@ -222,7 +233,7 @@ def to_clock_state(row: Row) -> ClockState | None:
     shift, frozen_at = row
     if shift is None:
         return None
-    return ClockState(shift * _MICROSECOND, _maybe_moment(frozen_at))
+    return ClockState(shift * _MICROSECOND, maybe_moment(frozen_at))
 
 
 def from_user_rule(rule: UserRule) -> Row:

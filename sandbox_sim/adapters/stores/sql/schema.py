@@ -7,13 +7,19 @@ frozen clock. A `position` does the same for the messages of a service, without 
 
 from typing import Final
 
+from sandbox_sim.domain.jobs import LIVE_KINDS
+
 # The tables whose rows belong to a service, and those that all services share. A reset empties them
-# and a snapshot copies them. Columns named `at` or `…_at` are times, and no others.
+# and a snapshot copies them. Columns named `at` or `…_at` are times, and no others. The tables of
+# production mode are not among them.
 OF_SERVICES: Final = (
     *("transactions", "checkouts", "callbacks", "jobs", "postings", "balances", "messages"),
     *("requests", "journals", "rules"),
 )
 OF_ALL: Final = ("inbox",)
+# The rows of these tables that a reset and a snapshot take: those of mode S.
+_LIVE_KINDS: Final = ", ".join(f"'{kind}'" for kind in sorted(LIVE_KINDS))
+OF_MODE_S: Final = {"jobs": f"kind NOT IN ({_LIVE_KINDS})", "callbacks": "mode = 'S'"}
 
 MIGRATIONS: Final = (
     """
@@ -202,6 +208,139 @@ ALTER TABLE callbacks ADD COLUMN target TEXT;
 ALTER TABLE inbox ADD COLUMN size BIGINT NOT NULL DEFAULT 0;
 UPDATE inbox SET size = length(document);
 CREATE INDEX inbox_sizes ON inbox (number, size);
+""",
+    # Production mode.
+    """
+ALTER TABLE callbacks ADD COLUMN mode TEXT NOT NULL DEFAULT 'S';
+
+CREATE TABLE live_transactions (
+    number {serial},
+    operation TEXT NOT NULL,
+    service_id BIGINT NOT NULL,
+    transaction_id TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    nw TEXT NOT NULL,
+    party TEXT NOT NULL,
+    payment_mode TEXT NOT NULL,
+    currency_code TEXT NOT NULL,
+    callback_url TEXT NOT NULL,
+    landing_page TEXT NOT NULL,
+    network_transaction_id TEXT NOT NULL UNIQUE,
+    client_key TEXT NOT NULL,
+    initiated_at BIGINT NOT NULL,
+    status TEXT NOT NULL,
+    decided_at BIGINT,
+    override TEXT,
+    by_hand SMALLINT NOT NULL,
+    callback_target TEXT,
+    landing_target TEXT,
+    UNIQUE (service_id, transaction_id)
+);
+CREATE INDEX live_transactions_by_service ON live_transactions (service_id, number);
+
+-- request: what goes out, as JSON; empty once the attempt is final.
+CREATE TABLE attempts (
+    serial {serial},
+    id TEXT NOT NULL UNIQUE,
+    service_id BIGINT NOT NULL,
+    network_transaction_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    network TEXT NOT NULL,
+    credentials TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    currency TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    cancelled SMALLINT NOT NULL,
+    submits INTEGER NOT NULL,
+    polls INTEGER NOT NULL,
+    missed INTEGER NOT NULL,
+    asked_at BIGINT,
+    next_ask_at BIGINT,
+    failing_since BIGINT,
+    decided_at BIGINT,
+    network_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    mismatch TEXT NOT NULL,
+    contradiction TEXT NOT NULL,
+    contradicted_by TEXT,
+    settled_by TEXT NOT NULL,
+    settled_reason TEXT NOT NULL,
+    request TEXT NOT NULL
+);
+-- The reference of an attempt that the network never took may be used again.
+CREATE UNIQUE INDEX attempts_by_reference ON attempts (network, reference, service_id)
+    WHERE outcome NOT IN ('not_sent', 'refused');
+CREATE INDEX attempts_by_payment ON attempts (network_transaction_id, number);
+CREATE INDEX attempts_by_network_id ON attempts (network, network_id) WHERE network_id <> '';
+CREATE INDEX attempts_open ON attempts (network, created_at)
+    WHERE outcome IN ('pending', 'unknown');
+CREATE INDEX attempts_doubted ON attempts (serial)
+    WHERE settled_by = '' AND (mismatch <> '' OR contradiction <> '');
+
+-- The names of accounts are those that the ledger shows, such as service/55/payout/held/GHS.
+CREATE TABLE accounts (
+    name TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    asset TEXT NOT NULL,
+    service_id BIGINT NOT NULL,
+    wallet TEXT,
+    network TEXT NOT NULL,
+    balance TEXT NOT NULL
+);
+CREATE INDEX accounts_by_service ON accounts (service_id);
+
+CREATE TABLE holds (
+    number {serial},
+    id TEXT NOT NULL UNIQUE,
+    service_id BIGINT NOT NULL,
+    wallet TEXT NOT NULL,
+    currency TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    placed_at BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    ended_at BIGINT
+);
+CREATE INDEX holds_open ON holds (number) WHERE state = 'open';
+
+CREATE TABLE entries (
+    number {serial},
+    reason TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    at BIGINT NOT NULL
+);
+CREATE INDEX entries_by_subject ON entries (subject, number);
+
+CREATE TABLE legs (
+    number {serial},
+    entry BIGINT NOT NULL,
+    account TEXT NOT NULL,
+    amount TEXT NOT NULL
+);
+CREATE INDEX legs_by_account ON legs (account, number);
+
+-- document: method, path, query, headers, and the body in Base64.
+CREATE TABLE raw_notifications (
+    number {serial},
+    network TEXT NOT NULL,
+    received_at BIGINT NOT NULL,
+    document TEXT NOT NULL,
+    state TEXT NOT NULL,
+    tries INTEGER NOT NULL,
+    attempt_id TEXT NOT NULL,
+    note TEXT NOT NULL
+);
+
+CREATE TABLE exchanges (
+    number {serial},
+    attempt_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    document TEXT NOT NULL
+);
+CREATE INDEX exchanges_by_attempt ON exchanges (attempt_id, number);
 """,
 )
 

@@ -31,7 +31,7 @@ class SqlSnapshots(SqlBase):
         await self._lock_all()
         condition, values = where({"service_id = ?": service_id})
         for table in _tables(service_id):
-            await self._fetch(f"DELETE FROM {table} WHERE {condition}", *values)
+            await self._fetch(f"DELETE FROM {table} WHERE {condition}{_of_mode_s(table)}", *values)
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
         await self._lock_all()
@@ -39,7 +39,7 @@ class SqlSnapshots(SqlBase):
         condition, values = where({"service_id = ?": service_id})
         counts = {}
         for table in _tables(service_id):
-            statement = f"SELECT count(*) FROM {table} WHERE {condition}"
+            statement = f"SELECT count(*) FROM {table} WHERE {condition}{_of_mode_s(table)}"
             ((counts[table],),) = await self._fetch(statement, *values)
         records = {table: count for table, count in counts.items() if table not in _NOT_RECORDS}
         ((number,),) = await self._fetch(
@@ -49,7 +49,8 @@ class SqlSnapshots(SqlBase):
         condition = "1 = 1" if service_id is None else f"service_id = {service_id}"
         for table in filter(counts.get, counts):
             copy = _copy_of(table, number)
-            await self._fetch(f"CREATE TABLE {copy} AS SELECT * FROM {table} WHERE {condition}")
+            chosen = f"SELECT * FROM {table} WHERE {condition}{_of_mode_s(table)}"
+            await self._fetch(f"CREATE TABLE {copy} AS {chosen}")
         return Snapshot(name, service_id, now, records)
 
     async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
@@ -110,6 +111,12 @@ class SqlSnapshots(SqlBase):
 
 def _tables(service_id: int | None) -> Iterable[str]:
     return (*schema.OF_SERVICES, *schema.OF_ALL) if service_id is None else schema.OF_SERVICES
+
+
+def _of_mode_s(table: str) -> str:
+    """The rest of a condition that leaves out the rows of production mode."""
+    condition = schema.OF_MODE_S.get(table)
+    return "" if condition is None else f" AND {condition}"
 
 
 def _copy_of(table: str, number: int) -> str:

@@ -31,7 +31,7 @@ async def test_a_newer_sandbox_sim_made_it(open_postgres: OpenPostgres, url: str
     finally:
         await postgres.execute(url, "UPDATE sandbox_sim.gateway SET version = version - 7")
 
-    assert "it has version 10 and this sandbox_sim knows up to 3; install a newer" in words
+    assert "it has version 11 and this sandbox_sim knows up to 4; install a newer" in words
 
 
 async def test_the_schema_is_somebody_elses_and_stays_as_it_is(
