@@ -12,7 +12,7 @@ from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.lazy_commands import LazyGroup
 
 if TYPE_CHECKING:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
 
@@ -148,7 +148,7 @@ def _secret_key(_context: click.Context, _param: click.Parameter, key: str | Non
 def _profiles(
     _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
 ) -> tuple["Profile", ...]:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
     for name in names:
         if name not in set(Profile):

@@ -113,7 +113,7 @@ def compare(
     config_file: Path | None,
     settings: dict[str, str],
 ) -> None:
-    """Say where another implementation of the interface differs from ours.
+    """Say where another implementation differs from ours.
 
     Sends the samples of every operation to both and compares the answers and callbacks, field by
     field. Names the settings that would make us agree. --config and --set change ours.

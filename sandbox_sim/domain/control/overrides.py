@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.payment_rules import ACCEPTANCE, Outcome
