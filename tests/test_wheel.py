@@ -99,6 +99,13 @@ def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> N
     assert (package / "py.typed").exists()
 
 
+def test_compare_has_its_cases_with_it(python: Path, tmp_path: Path) -> None:
+    done = run(python, "-m", "sandbox_sim", "compare", "https://gateway.invalid", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (2, "nothing was sent: --yes sends it\n")
+    assert "01-collection-success" in done.stdout
+
+
 def test_make_wheel_builds_a_wheel(tmp_path: Path) -> None:
     # pip reads this variable the other way round: 0 turns isolation off, so no registry is needed.
     environment = {**os.environ, "PIP_NO_BUILD_ISOLATION": "0"}

@@ -49,6 +49,7 @@ class _Commands(LazyGroup):
     later: ClassVar = {
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
         "clock": "sandbox_sim.cli.commands.state:clock",
+        "compare": "sandbox_sim.cli.compare.command:compare",
         "explain": "sandbox_sim.cli.commands.explain:explain",
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",

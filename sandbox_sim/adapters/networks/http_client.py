@@ -51,10 +51,12 @@ class NoAnswer(NamedTuple):
     """Why there is no whole answer.
 
     may_have_arrived: False only where there was no connection, so that nothing was written.
+    is_transport: whether the network could not be reached; the circuit breaker counts that.
     """
 
     may_have_arrived: bool
     problem: str
+    is_transport: bool = True
 
 
 class _Sending:

@@ -9,12 +9,13 @@ from typing import Final
 import click
 
 from sandbox_sim.config import Settings, defaults
-from sandbox_sim.config_loading import (, no_such_setting
+from sandbox_sim.config_loading import (
     ENV_PREFIX,
     ConfigError,
     Loaded,
     as_toml,
     load,
+    no_such_setting,
 )
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 

@@ -224,7 +224,7 @@ class TestItDoesNotStart:
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == (
-            "workers: 2 processes need a store that they can share, "
+            "workers (from flag): 2 processes need a store that they can share, "
             f"postgresql://USER@HOST/DATABASE; store is {store}\n"
         )
 
