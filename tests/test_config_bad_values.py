@@ -21,6 +21,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "workers": ("0", "must be greater than or equal to 1"),
     "durability": ('"none"', "must be 'process' or 'power'"),
+    "lenient": ('"very"', "must be a valid boolean"),
     "fast_path": ('"slow"', "must be a valid boolean"),
     "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
     "log_format": ('"xml"', "must be 'text' or 'json'"),

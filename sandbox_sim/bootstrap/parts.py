@@ -315,6 +315,7 @@ class Parts:
             ),
             test_cards=settings.test_cards,
             reject_duplicates=settings.duplicates == "reject",
+            lenient=frozenset(settings.turned_on_by_lenient),
         )
 
     @cached_property

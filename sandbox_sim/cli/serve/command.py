@@ -68,10 +68,12 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     host = client_host(settings.host, port)
     url = f"http://{host}"
     if as_json:
-        click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid()}))
+        lenient = {"lenient": _lenient(settings)} if settings.lenient else {}
+        click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid(), **lenient}))
     else:
         first = settings.credentials[0].client()
-        click.echo(f"sandbox-sim ready at {url}")
+        lenient = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
+        click.echo(f"sandbox-sim ready at {url}{lenient}")
         if host.name != settings.host:
             click.echo(f"  from other machines: any address of this one, port {port}")
         click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
@@ -82,6 +84,12 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
             keys = ", ".join(each.client_key for each in settings.credentials)
             click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
         click.echo(f"  state: {settings.shown_store}")
+
+
+def _lenient(settings: Settings) -> list[str]:
+    """What the setting `lenient` turned on, for the ready line (D34)."""
+    values = settings.model_dump(mode="json", include=set(settings.turned_on_by_lenient))
+    return [f"{name} = {json.dumps(value)}" for name, value in values.items()]
 
 
 def _warn(settings: Settings) -> None:

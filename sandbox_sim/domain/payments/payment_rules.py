@@ -26,11 +26,15 @@ _ABOVE_ALL_MONEY: Final = Decimal(10**15)
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The settings that the checks read."""
+    """The settings that the checks read.
+
+    lenient: the names of those that only the setting `lenient` turned on (D34).
+    """
 
     allowlist: Allowlist = field(default_factory=Allowlist)
     test_cards: Mapping[str, str] = field(default_factory=lambda: TEST_CARDS)
     reject_duplicates: bool = False
+    lenient: frozenset[str] = frozenset()
 
     @cached_property
     def checks(self) -> "Mapping[Operation, tuple[PaymentCheck, ...]]":

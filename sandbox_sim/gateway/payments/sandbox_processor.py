@@ -38,6 +38,7 @@ IN_233_FORM: Final = (
     "customer_number is in the 233 form, which payments take only because of the setting "
     "accept_international"
 )
+BY_LENIENT: Final = f"{IN_233_FORM}, which lenient turned on"
 PESEWA: Final = Decimal("0.01")
 MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
 
@@ -67,7 +68,7 @@ class SandboxProcessor:
         self._overrides = overrides
         self._settlement = settlement
         self._sandbox = sandbox
-        self._why_international = [IN_233_FORM] if sandbox.allowlist.accept_international else []
+        self._why_international = _why_international(sandbox)
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
 
@@ -152,3 +153,10 @@ class SandboxProcessor:
         self._gate.release(network_id)
         await self._overrides.first_attempt(request.payment.service_id, network_id)
         return accepted
+
+
+def _why_international(sandbox: Sandbox) -> Sequence[str]:
+    """The warning about a number in the 233 form that a payment took; none where none does."""
+    if not sandbox.allowlist.accept_international:
+        return ()
+    return (BY_LENIENT if "accept_international" in sandbox.lenient else IN_233_FORM,)
