@@ -23,6 +23,8 @@ from sandbox_sim.config_values import (
     ClientKey,
     Headers,
     LocalNumber,
+    MagicKey,
+    MagicOutcome,
     Prefix,
     PublicUrl,
     Rewrites,
@@ -159,6 +161,12 @@ class Settings(BaseModel):
     )
     duplicates: Literal["accept", "reject"] = Field(
         "accept", description="A repeated transaction_id replaces the older one, or gets 219."
+    )
+    magic_outcomes: dict[MagicKey, MagicOutcome] = Field(
+        {},
+        examples=[{"0244000003": "003", "13.37": "001"}],
+        description="Ours, not the interface's: numbers or amounts and the status (001, 002, 003) "
+        'or the code that payments of them get, such as "0244000003" = "003" or "13.37" = "001".',
     )
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."

@@ -37,6 +37,7 @@ BAD: dict[str, tuple[str, str]] = {
     "match_network": ('"maybe"', "must be a valid boolean"),
     "accept_international": ("[]", "must be a valid boolean"),
     "duplicates": ('"ignore"', "must be 'accept' or 'reject'"),
+    "magic_outcomes": ('{ "0244000003" = "000" }', "must be one of 001, 003, 002, or a response"),
     "settle_delay_ms": ("-1", "must be greater than or equal to 0"),
     "test_cards": ('{ "4111111111111111" = "AMX" }', "must be 'VIS' or 'MAS'"),
     "sandbox_card_entry": ('"x"', "must be a valid boolean"),
