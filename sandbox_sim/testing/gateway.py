@@ -183,6 +183,7 @@ class SandboxGateway:
         *,
         status: str | None = None,
         response_code: str | None = None,
+        code: str | None = None,
         delay_ms: int | None = None,
         callback: Mapping[str, object] | None = None,
         times: int | None = None,
@@ -191,12 +192,13 @@ class SandboxGateway:
         """Force the outcome of requests, or change their callbacks. Returns the override.
 
         status: the final status of the payment, 000, 001, 002 or 003. response_code: the code of
-        the answer, such as 402. callback: such as `{"duplicate": 2}` or `{"drop": True}`. times:
-        how many requests it applies to. The other keywords select the requests: `transaction_id`,
-        `operation`, `customer_number`, `nw`, `amount`. Raises `ValueError` for a wrong value.
+        the answer, such as 402; `code` is the same. callback: such as `{"duplicate": 2}` or
+        `{"drop": True}`. times: how many requests it applies to. The other keywords select the
+        requests: `transaction_id`, `operation`, `customer_number`, `nw`, `amount`. Raises
+        `ValueError` for a wrong value.
         """
         __tracebackhide__ = True
-        outcome = _given(status=status, response_code=response_code)
+        outcome = _given(status=status, response_code=response_code, code=code)
         rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
         return self._control("overrides", {"match": self._own(match), **rest})
 
