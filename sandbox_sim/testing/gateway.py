@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 from sandbox_sim import __version__
@@ -19,6 +19,8 @@ from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
 from sandbox_sim.testing.view import View
+
+R = TypeVar("R", bound=Records[Any])
 
 _A_YEAR: Final = timedelta(days=366)
 
@@ -156,17 +158,17 @@ class SandboxGateway:
     @property
     def callbacks(self) -> Records[Callback]:
         """Every callback, acknowledged or not."""
-        return self._server.run(self._view.callbacks())
+        return self._explained(self._server.run(self._view.callbacks()))
 
     @property
     def transactions(self) -> Records[Transaction]:
         """Every payment that a status query still finds."""
-        return self._server.run(self._view.transactions())
+        return self._explained(self._server.run(self._view.transactions()))
 
     @property
     def sms(self) -> Messages:
         """Every message."""
-        return self._server.run(self._view.sms())
+        return self._explained(self._server.run(self._view.sms()))
 
     @property
     def requests(self) -> Records[Request]:
@@ -255,6 +257,11 @@ class SandboxGateway:
         self._server.run(self._view.forget_everything(self._begun))
         self._inboxes = set()
         self.service_id = next(self._service_ids)
+
+    def _explained(self, records: R) -> R:
+        """The records, whose errors name the rejected requests while the gateway runs."""
+        records.requests = lambda: self.requests if self.is_running else ()
+        return records
 
     @property
     def _server(self) -> Server:
