@@ -43,6 +43,9 @@ attack: $(VENV)/.installed-dev  ## attack a server, print each figure with its b
 fuzz: $(VENV)/.installed-dev  ## send random bodies and byte streams; make fuzz ARGS="--seconds 600 --seed 1"
 	$(BIN)/python -m attack.fuzz $(ARGS)
 
+openapi-test: $(VENV)/.installed $(VENV)-schemathesis/.installed  ## schemathesis against a live server
+	.ci/schemathesis $(BIN) $(VENV)-schemathesis/bin
+
 fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the code and the tests
 	$(BIN)/python -m tests.fidelity --write
 
@@ -64,4 +67,10 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-.PHONY: help run wheel test check format bench chaos attack fuzz fidelity clean
+# An environment of its own: its pytest plugin would slow down every other run of pytest.
+$(VENV)-schemathesis/.installed: $(BIN)/python constraints.txt
+	$(BIN)/python -m venv --clear $(VENV)-schemathesis
+	$(VENV)-schemathesis/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt schemathesis
+	@touch $@
+
+.PHONY: help run wheel test check format bench chaos attack fuzz openapi-test fidelity clean

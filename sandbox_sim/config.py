@@ -1,23 +1,13 @@
-"""The settings, read from flags, environment and file.
+"""The settings: their names, types, defaults and descriptions. `config_loading` reads them."""
 
-A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the environment and
-`--set some_name=value` on the command line. A flag overrides the environment, the environment the
-file, and the file the default.
-"""
-
-import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     SecretStr,
-    ValidationError,
     field_serializer,
     model_validator,
 )
@@ -44,14 +34,9 @@ from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
 from sandbox_sim.domain.payments.cards import TEST_CARDS, Brand
 
-ENV_PREFIX: Final = "SANDBOX_SIM_"
 # The longest delay: a pending transaction is stored that long, and no timer overflows.
 A_DAY_S: Final = 86_400
 A_DAY_MS: Final = A_DAY_S * 1000
-
-
-class ConfigError(Exception):
-    """A setting is wrong; the text names it, where it came from, and what it accepts."""
 
 
 class Credentials(BaseModel):
@@ -123,6 +108,7 @@ class Settings(BaseModel):
     )
     allowed_hosts: list[AllowedHost] = Field(
         [],
+        examples=[["gateway.example"]],
         description="More host names that the control API accepts, and whose pages may use it, "
         "such as gateway.example, *.example or localhost:3000.",
     )
@@ -141,7 +127,9 @@ class Settings(BaseModel):
         ["0244", "0200", "0270"], min_length=1, description="Local prefixes of the allowlist."
     )
     allowed_numbers: list[LocalNumber] = Field(
-        [], description="If given, only these local numbers, and only under the prefixes."
+        [],
+        examples=[["0244000001"]],
+        description="If given, only these local numbers, and only under the prefixes.",
     )
     match_network: bool = Field(
         False, description="nw must be the network of the prefix: 0244 MTN, 0200 VOD, 0270 AIR."
@@ -178,7 +166,9 @@ class Settings(BaseModel):
         800, ge=0, le=A_DAY_MS, description="From ACKNOWLEDGED to SENT or REFUNDED."
     )
     approved_senders: list[str] = Field(
-        [], description="If given, only these sender_id are approved; others get 216."
+        [],
+        examples=[["Shop"]],
+        description="If given, only these sender_id are approved; others get 216.",
     )
 
     callback_profile: Profile = Field(
@@ -197,20 +187,27 @@ class Settings(BaseModel):
     )
     callback_hosts: dict[Literal["allow", "deny"], list[CallbackHost]] = Field(
         {"allow": [], "deny": []},
+        examples=[{"deny": ["10.0.0.0/8"]}],
         description="Where callbacks may go: host names, globs, addresses and ranges such as "
         "10.0.0.0/8. deny goes first; an empty allow means anywhere.",
     )
     callback_rewrites: Rewrites = Field(
         {},
+        examples=[{"https://shop.example": "http://localhost:5000"}],
         description="Callbacks to an address with this beginning go to one with another beginning, "
         'such as "https://shop.example" = "http://localhost:5000". The longest beginning wins.',
     )
     callback_headers: Headers = Field(
-        {}, description="Headers that every callback carries in addition to its own."
+        {},
+        examples=[{"X-Staging": "1"}],
+        description="Headers that every callback carries in addition to its own.",
     )
 
     credentials: list[Credentials] = Field(
-        [_SANDBOX_CREDENTIALS], min_length=1, description="Credential sets; these replace the one."
+        [_SANDBOX_CREDENTIALS],
+        min_length=1,
+        examples=[[{"client_key": "shop", "secret_key": "shop-secret"}]],
+        description="Credential sets; these replace the one.",
     )
 
     @field_serializer("store", when_used="json")
@@ -219,17 +216,21 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
+        """Raise `ValueError`, a line `name: problem` for each setting that another rules out."""
+        problems = []
         keys = [entry.client_key for entry in self.credentials]
         if len(set(keys)) < len(keys):
-            raise ValueError("credentials: each client_key must be there once only")
+            problems.append("credentials: each client_key must be there once only")
         if not self.loopback and self.token is None:
-            raise ValueError(
+            problems.append(
                 f"control_token: must be set because host {self.host} is not loopback, "
                 "so others could steer the sandbox"
             )
         if self.workers > 1 and not is_postgres(self.store):
             needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
-            raise ValueError(f"workers: {self.workers} {needed}; store is {self.store}")
+            problems.append(f"workers: {self.workers} {needed}; store is {self.store}")
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
     @property
@@ -279,119 +280,6 @@ class Settings(BaseModel):
         return {entry.client_key: entry.client() for entry in self.credentials}
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings, and the origin of each one that is not a default."""
-
-    settings: Settings
-    origins: Mapping[str, str]
-
-
-def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
-    """Read file, environment and flags; raises `ConfigError` with a line for each wrong setting."""
-    flags = flags or {}
-    _refuse_unknown(flags, "--set")
-    layers = {}
-    if file is not None:
-        layers[str(file)] = _file_values(file)
-    layers["environment"] = _decoded(_environment(), "the environment")
-    layers["flag"] = _decoded(flags, "a flag")
-    values = {name: value for layer in layers.values() for name, value in layer.items()}
-    origins = {name: origin for origin, layer in layers.items() for name in layer}
-    return Loaded(_settings(values, origins), origins)
-
-
-def settings_from(values: Mapping[str, Any], place: str) -> Settings:
-    """The settings with these values; file and environment are not read.
-
-    place: where the values were given, for the lines of `ConfigError`, which it may raise.
-    """
-    _refuse_unknown(values, place)
-    return _settings(values, dict.fromkeys(values, place))
-
-
-def _settings(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
-    try:
-        return Settings(**values)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_sentences(error, origins))) from None
-
-
-def _file_values(file: Path) -> Mapping[str, Any]:
-    import tomllib  # noqa: PLC0415 -- needed only with a file
-
-    try:
-        values = tomllib.loads(file.read_text("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: is not TOML: {error}") from None
-    _refuse_unknown(values, str(file))
-    return values
-
-
-def _environment() -> Mapping[str, str]:
-    names = {f"{ENV_PREFIX}{name}".lower(): name for name in Settings.model_fields}
-    return {names[key.lower()]: text for key, text in os.environ.items() if key.lower() in names}
-
-
-def _decoded(texts: Mapping[str, str], place: str) -> Mapping[str, Any]:
-    """Parse values that came as text like pydantic-settings does: JSON for lists and tables."""
-    if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
-        return texts
-    # Imported only here, because it takes longer than everything else that a start loads.
-    from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
-
-    source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
-    source.env_vars = texts
-    try:
-        return source()
-    except SettingsError as error:
-        name = str(error).split('"')[1] if '"' in str(error) else "a setting"
-        text = f"{name} (from {place}): must be JSON, a list or a table"
-        raise ConfigError(text) from None
-
-
-def _refuse_unknown(names: Iterable[str], place: str) -> None:
-    for name in names:
-        if name not in Settings.model_fields:
-            raise ConfigError(no_such_setting(name, place, Settings.model_fields))
-
-
-def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
-    """The error about an unknown setting, with a similar name that may be meant.
-
-    prefix: the beginning of all these names where the user writes them.
-    """
-    import difflib  # noqa: PLC0415 -- needed only for an error
-
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {prefix}{near[0]}?" if near else ""
-    return f"{prefix}{name} (from {place}): there is no such setting{hint}"
-
-
-_WORDS: Final = {"missing": "is required", "extra_forbidden": "is unknown: leave it out"}
-_SHOULD: Final = re.compile(r"^\w+ should")
-
-
-def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
-    """One line for each problem: the setting, its origin, and what is wrong."""
-    for detail in error.errors(include_url=False, include_input=False):
-        message = _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
-        problem = _WORDS.get(detail["type"], message)
-        if not detail["loc"]:
-            yield problem
-            continue
-        name, *rest = (str(part) for part in detail["loc"] if part != "[key]")
-        path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
-        origin = origins.get(name, "default")
-        yield f"{name}{path} (from {origin}): {problem}"
-
-
 def defaults() -> dict[str, Any]:
     """The default of every setting."""
-    return {name: _default(name) for name in Settings.model_fields}
-
-
-def _default(name: str) -> object:
-    return Settings.model_fields[name].get_default()
+    return {name: field.get_default() for name, field in Settings.model_fields.items()}

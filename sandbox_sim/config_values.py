@@ -12,6 +12,7 @@ from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
 from sandbox_sim.domain.hosts import Host, parse_host_pattern
+from sandbox_sim.domain.suggestions import nearest
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -120,7 +121,8 @@ def _store(value: str) -> str:
     if is_postgres(value) or value == "memory:":
         return value
     if not value.startswith("sqlite:"):
-        raise ValueError("must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE")
+        names = "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"
+        raise ValueError(f"{names}{_meant_store(value)}")
     if "\x00" in value:
         raise ValueError("must not hold a NUL")
     try:
@@ -128,6 +130,15 @@ def _store(value: str) -> str:
     except RuntimeError:
         raise ValueError("must be a path whose home folder, after ~, is known") from None
     return value
+
+
+def _meant_store(value: str) -> str:
+    """The end of the error about a store: what a word or a path without `sqlite:` may mean."""
+    if not value or ":" in value:
+        return ""
+    is_path = any(char in value for char in "./\\~")
+    meant = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
+    return f"; did you mean {meant or f'sqlite:{value}'}?"
 
 
 def _card(value: str) -> str:

@@ -16,7 +16,8 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
-from tests import postgres
+from tests import openapi_contract, postgres
+from tests.openapi_contract import CheckedResponse
 
 pytest_plugins = ["tests.timeouts", "tests.run_order"]
 
@@ -212,18 +213,22 @@ StartSandbox = Callable[..., Awaitable[Sandbox]]
 
 @pytest.fixture
 async def start_sandbox() -> AsyncIterator[StartSandbox]:
-    """Start a gateway with the given settings, on a free port and a clock that stands still."""
+    """Start a gateway with the given settings, on a free port and a clock that stands still.
+
+    Every answer that its session reads is checked against the OpenAPI document.
+    """
     runners: list[GatewayRunner] = []
-    async with ClientSession() as session:
+    async with ClientSession(response_class=CheckedResponse) as session:
 
         async def start(**settings: Any) -> Sandbox:
-            settings = {"store": "memory:", **settings}
-            gateway = build(Settings(**settings), clock=VirtualClock(), ids=RandomIds(seed=1))
+            chosen = Settings(**{"store": "memory:", **settings})
+            gateway = build(chosen, clock=VirtualClock(), ids=RandomIds(seed=1))
             runner = GatewayRunner(gateway.app)
             runners.append(runner)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             port = runner.addresses[0][1]
+            openapi_contract.register(port, gateway, chosen)
             return Sandbox(f"http://127.0.0.1:{port}", gateway, session, runner)
 
         yield start

@@ -18,7 +18,7 @@ from subprocess import TimeoutExpired
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from tests.required import missing
+from tests.requirements import missing
 
 T = TypeVar("T")
 

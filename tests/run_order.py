@@ -17,13 +17,13 @@ SLOW: Final = (
     "tests/test_wheel.py",
     "tests/test_python_recipes.py",
     "tests/test_pytest_plugin.py",
-    "tests/cli/test_workers.py",
-    "tests/cli/test_restart.py",
-    "tests/cli/test_serve.py",
+    "tests/cli/serve/test_workers.py",
+    "tests/cli/serve/test_restart.py",
+    "tests/cli/serve/test_command.py",
     "tests/test_timeouts.py",
     "tests/test_recipes.py",
     "tests/web/test_redaction.py",
-    "tests/web/test_fuzz.py",
+    "tests/web/api/test_fuzz.py",
     "tests/adapters/stores/test_contract_model.py",
 )
 

@@ -136,9 +136,9 @@ def test_no_test_module_imports_another() -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "import tests.web.test_card",
+        "import tests.web.api.test_card",
         "from tests.web import test_card",
-        "from tests.web.test_card import PAYMENT",
+        "from tests.web.api.test_card import PAYMENT",
         "from tests.web import (\n    conftest,\n    test_card,\n)",
         "    from .test_card import PAYMENT",
     ],

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.config import Settings, defaults, load
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import load
 from sandbox_sim.domain.callbacks.callbacks import Profile
-from tests.complaints import complaint
+from tests.config_errors import config_error
 
 # Settings that the decisions name with a default; docs/rules.toml says which decision.
 DEFAULTS = [
@@ -147,8 +148,8 @@ class TestUnknownSettings:
     def test_they_are_refused_with_the_nearest_name(self, file: Path, name: str, hint: str) -> None:
         file.write_text(f"{name} = 1\n", "utf-8")
 
-        assert complaint(file) == f"{name} (from {file}): there is no such setting{hint}"
-        assert complaint(**{name: "1"}) == f"{name} (from --set): there is no such setting{hint}"
+        assert config_error(file) == f"{name} (from {file}): there is no such setting{hint}"
+        assert config_error(**{name: "1"}) == f"{name} (from flag): there is no such setting{hint}"
 
 
 class TestTheFile:
@@ -158,16 +159,16 @@ class TestTheFile:
         assert load(file).settings.port == 9000
 
     def test_one_that_is_not_there_is_told(self, file: Path) -> None:
-        assert complaint(file) == f"{file}: cannot be read: No such file or directory"
+        assert config_error(file) == f"{file}: cannot be read: No such file or directory"
 
     def test_a_directory_is_told(self, tmp_path: Path) -> None:
-        assert complaint(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
+        assert config_error(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
 
     @pytest.mark.parametrize("content", [b"port = ", b"port", b"\xff\xfe", b"[", b"a=1\na=2"])
     def test_one_that_is_no_toml_is_told(self, file: Path, content: bytes) -> None:
         file.write_bytes(content)
 
-        assert complaint(file).startswith(f"{file}: is not TOML: ")
+        assert config_error(file).startswith(f"{file}: is not TOML: ")
 
     def test_an_empty_one_changes_nothing(self, file: Path) -> None:
         file.touch()
@@ -194,12 +195,16 @@ class TestTheFile:
 )
 def test_a_host_that_others_reach_needs_a_control_token(host: str, needed: bool) -> None:
     if needed:
-        assert complaint(host=host).startswith("control_token: must be set because host ")
+        assert config_error(host=host).startswith(
+            "control_token (from default): must be set because host "
+        )
     assert load(None, {"host": host, "control_token": "t"}).settings.loopback is not needed
 
 
 def test_an_empty_control_token_is_none() -> None:
-    assert complaint(host="0.0.0.0", control_token="").startswith("control_token: must be set ")
+    assert config_error(host="0.0.0.0", control_token="").startswith(
+        "control_token (from flag): must be set "
+    )
     assert load(None, {"control_token": ""}).settings.token is None
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.config import Settings
-from tests.complaints import complaint
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import load
+from tests.config_errors import config_error
 
 # Of every setting a bad value, as TOML, and words of the sentence that says so.
 BAD: dict[str, tuple[str, str]] = {
@@ -42,7 +43,7 @@ BAD: dict[str, tuple[str, str]] = {
     "balances": ('"real"', "must be 'fixed' or 'live'"),
     "sms_initial_units": ("-1", "must be greater than or equal to 0"),
     "sms_transition_ms": ('"soon"', "must be a valid integer"),
-    "approved_senders": ('"Shop"', "must be a valid list"),
+    "approved_senders": ('"Shop"', 'must be a list, such as ["Shop"]'),
     "callback_profile": (
         '"xml"',
         "must be 'trans', 'trans_bare', 'flat', 'event' or 'superset'",
@@ -82,7 +83,7 @@ class TestBadValues:
         text, words = BAD[name]
         file.write_text(f"{name} = {text}\n", "utf-8")
 
-        sentence = complaint(file)
+        sentence = config_error(file)
 
         assert sentence.startswith(name)
         assert f"(from {file}): " in sentence
@@ -94,18 +95,16 @@ class TestBadValues:
     ) -> None:
         text = BAD[name][0].strip('"').replace(" = ", ": ")
 
-        assert complaint(**{name: text}).startswith(name)
-        assert "(from flag)" in complaint(**{name: text}) or "(from a flag)" in complaint(
-            **{name: text}
-        )
+        assert config_error(**{name: text}).startswith(name)
+        assert "(from flag): " in config_error(**{name: text})
         monkeypatch.setenv(f"SANDBOX_SIM_{name.upper()}", text)
-        assert complaint().startswith(name)
-        assert "environment): " in complaint()
+        assert config_error().startswith(name)
+        assert "(from environment): " in config_error()
 
     @pytest.mark.parametrize(
         ("toml", "start"),
         [
-            (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials: each "),
+            (2 * '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\n', "credentials (from "),
             ('allowed_numbers = ["0244000001", "1"]', "allowed_numbers[1] (from "),
             ('test_cards = { "41" = "VIS" }', "test_cards"),
             ('allowed_hosts = ["a.example", "a b"]', "allowed_hosts[1] (from "),
@@ -127,7 +126,7 @@ class TestBadValues:
     ) -> None:
         file.write_text(toml, "utf-8")
 
-        assert complaint(file).startswith(start)
+        assert config_error(file).startswith(start)
 
     @pytest.mark.parametrize(
         ("given", "field", "problem"),
@@ -138,7 +137,8 @@ class TestBadValues:
             ({"client_key": ""}, "client_key", "must be text without a colon"),
             ({"mode": "X"}, "mode", "must be 'S' or 'P'"),
             ({"service_ids": [0]}, "service_ids[0]", "must be greater than or equal to 1"),
-            ({"secret": "c"}, "secret", "is unknown: leave it out"),
+            ({"secret": "c"}, "secret", "is unknown; did you mean secret_key?"),
+            ({"x": "c"}, "x", "is unknown; there are client_key, secret_key, mode, service_ids"),
         ],
     )
     @pytest.mark.decision("D2")
@@ -148,14 +148,14 @@ class TestBadValues:
         table = {"client_key": "a", "secret_key": "b"} | given
         text = json.dumps([{name: value for name, value in table.items() if value is not None}])
 
-        assert complaint(credentials=text).startswith(
+        assert config_error(credentials=text).startswith(
             f"credentials[0].{field} (from flag): {problem}"
         )
 
     def test_all_of_them_are_told_at_once(self, file: Path) -> None:
         file.write_text("port = -1\ncallback_attempts = 0\n", "utf-8")
 
-        lines = complaint(file, settle_delay_ms="-1").splitlines()
+        lines = config_error(file, settle_delay_ms="-1").splitlines()
 
         assert sorted(line.split()[0] for line in lines) == [
             "callback_attempts",
@@ -163,11 +163,69 @@ class TestBadValues:
             "settle_delay_ms",
         ]
 
+    def test_unknown_undecodable_and_wrong_settings_are_listed_together_and_labelled_alike(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.write_text('prot = 1\nport = -1\napproved_senders = "Shop"\n', "utf-8")
+        monkeypatch.setenv("SANDBOX_SIM_ALLOWED_PREFIXES", "0244")
+
+        assert config_error(file, callback_hosts="10.0.0.0/8", zzz="1").splitlines() == [
+            f"prot (from {file}): there is no such setting; did you mean port?",
+            'allowed_prefixes (from environment): must be a list, such as ["0244", "0200", "0270"]',
+            "zzz (from flag): there is no such setting",
+            'callback_hosts (from flag): must be a table, such as {"deny": ["10.0.0.0/8"]}',
+            f"port (from {file}): must be greater than or equal to 0",
+            f'approved_senders (from {file}): must be a list, such as ["Shop"]',
+        ]
+
+    def test_settings_that_rule_each_other_out_are_listed_together(self) -> None:
+        assert config_error(host="0.0.0.0", workers="2", store="memory:").splitlines() == [
+            (
+                "control_token (from default): must be set because host 0.0.0.0 is not loopback, "
+                "so others could steer the sandbox"
+            ),
+            (
+                "workers (from flag): 2 processes need a store that they can share, "
+                "postgresql://USER@HOST/DATABASE; store is memory:"
+            ),
+        ]
+
+    @pytest.mark.parametrize(
+        "name", [n for n, value in defaults().items() if isinstance(value, list | dict)]
+    )
+    def test_the_example_of_a_list_or_a_table_is_right(self, file: Path, name: str) -> None:
+        file.write_text(f"{name} = 5\n", "utf-8")
+        for error, given in (
+            (config_error(file), "file"),
+            (config_error(**{name: "x y"}), "flag"),
+        ):
+            _, _, example = error.partition(", such as ")
+            assert example, error
+            if given == "flag":
+                assert load(None, {name: example}).origins == {name: "flag"}
+            else:
+                file.write_text(f"{name} = {example}\n", "utf-8")
+                assert load(file).origins == {name: str(file)}
+
+    @pytest.mark.parametrize(
+        ("store", "meant"),
+        [
+            ("./x.db", "sqlite:./x.db"),
+            ("/var/lib/x.db", "sqlite:/var/lib/x.db"),
+            ("x.sqlite3", "sqlite:x.sqlite3"),
+            ("memory", "memory:"),
+            ("sqlite", "sqlite:"),
+            ("mem", "memory:"),
+        ],
+    )
+    def test_a_path_or_a_word_as_the_store_gets_a_suggestion(self, store: str, meant: str) -> None:
+        assert config_error(store=store).endswith(f"; did you mean {meant}?")
+
     def test_a_secret_is_not_repeated(self, file: Path) -> None:
         file.write_text('[[credentials]]\nclient_key = 5\nsecret_key = "s3same"\n', "utf-8")
 
-        assert "s3same" not in complaint(file)
-        assert "s3same" not in complaint(credentials='[{"secret_key": "s3same"')
+        assert "s3same" not in config_error(file)
+        assert "s3same" not in config_error(credentials='[{"secret_key": "s3same"')
 
     @pytest.mark.parametrize(
         "url",
@@ -188,7 +246,7 @@ class TestBadValues:
     def test_an_address_of_ours_has_a_host_that_a_browser_can_send(self, url: str) -> None:
         words = "public_url (from flag): must be an address such as https://gateway.example"
 
-        assert complaint(public_url=url) == words
+        assert config_error(public_url=url) == words
 
     @pytest.mark.parametrize(
         ("path", "words"),
@@ -199,7 +257,7 @@ class TestBadValues:
         ],
     )
     def test_base_path_is_one_that_a_request_can_have(self, path: str, words: str) -> None:
-        assert complaint(base_path=path) == f"base_path (from flag): {words}"
+        assert config_error(base_path=path) == f"base_path (from flag): {words}"
 
     @pytest.mark.parametrize(
         ("name", "value", "words"),
@@ -219,14 +277,14 @@ class TestBadValues:
     def test_a_header_of_callbacks_is_one_that_can_be_added(
         self, name: str, value: str, words: str
     ) -> None:
-        sentence = complaint(callback_headers=json.dumps({name: value}))
+        sentence = config_error(callback_headers=json.dumps({name: value}))
 
         assert sentence.startswith(f"callback_headers.{name} (from flag): {words}")
 
     def test_a_header_of_callbacks_is_named_once(self) -> None:
         headers = {"X-Staging": "1", "X-Shop": "2", "x-staging": "3"}
 
-        assert complaint(callback_headers=json.dumps(headers)) == (
+        assert config_error(callback_headers=json.dumps(headers)) == (
             "callback_headers (from flag): "
             "X-Staging and x-staging are the same header; keep one of them"
         )
@@ -245,7 +303,7 @@ class TestBadValues:
             other: "http://localhost:3",
         }
 
-        assert complaint(callback_rewrites=json.dumps(rewrites)) == (
+        assert config_error(callback_rewrites=json.dumps(rewrites)) == (
             f"callback_rewrites (from flag): https://shop.example/api and {other} "
             "are the same address; keep one of them"
         )
@@ -264,21 +322,21 @@ class TestBadValues:
     ) -> None:
         rewrites = {"https://shop.example": address}
 
-        assert words in complaint(callback_rewrites=json.dumps(rewrites))
+        assert words in config_error(callback_rewrites=json.dumps(rewrites))
 
     @pytest.mark.decision("D37")
     def test_no_address_of_ours_is_longer_than_one_that_comes_in(self) -> None:
         words = "public_url (from flag): must have at most 2,048 characters"
 
-        assert complaint(public_url="https://gateway.example/" + "x" * 2048) == words
+        assert config_error(public_url="https://gateway.example/" + "x" * 2048) == words
 
     @pytest.mark.parametrize("text", ["inf", "nan", "1e300"])
     @pytest.mark.parametrize("name", ["callback_retry_interval_s", "callback_timeout_s"])
     def test_a_time_that_no_clock_can_show_is_refused(self, name: str, text: str) -> None:
-        assert complaint(**{name: text}).startswith(name)
+        assert config_error(**{name: text}).startswith(name)
 
     @pytest.mark.parametrize(
         "name", ["settle_delay_ms", "card_auto_complete_ms", "sms_transition_ms"]
     )
     def test_a_delay_beyond_the_calendar_is_refused(self, name: str) -> None:
-        assert complaint(**{name: str(10**18)}).startswith(name)
+        assert config_error(**{name: str(10**18)}).startswith(name)

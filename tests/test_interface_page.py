@@ -23,11 +23,13 @@ from sandbox_sim.domain.payments import billers, transactions
 from sandbox_sim.domain.sms import sms_messages
 from sandbox_sim.domain.sms.sms_encoding import GSM_EXTENSION
 from sandbox_sim.web.api import request_models
-from sandbox_sim.web.app import DISPATCHER
-from sandbox_sim.web.control import control_input
+from sandbox_sim.web.app import DISPATCHER, ROUTES
+from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.faults import FaultBody
+from sandbox_sim.web.control.input_models import Input
 from sandbox_sim.web.control.overrides import BehaviourBody, OutcomeBody, OverrideBody
 from sandbox_sim.web.control.user_rules import MatchBody
+from sandbox_sim.web.routes import ANY_METHOD, Access
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import slug
 from tests.fidelity import rules
@@ -296,11 +298,10 @@ async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) 
 
 def routes() -> set[str]:
     """Method and path of every route of the control API."""
-    app = build(Settings(store="memory:")).app
     return {
-        f"{route.method.replace('*', 'ANY')} {route.resource.canonical}"
-        for route in app.router.routes()
-        if route.resource is not None
+        f"{route.method.replace(ANY_METHOD, 'ANY')} {route.path}"
+        for route in build(Settings(store="memory:")).app[ROUTES]
+        if route.access is not Access.CLIENT
     }
 
 
@@ -315,6 +316,21 @@ def test_the_control_api_has_the_routes_of_the_page_and_no_others() -> None:
     assert len(routes()) > 40
     assert {unnamed(each) for each in named} == {unnamed(each) for each in routes()}
     assert len(named) == len(set(named))
+
+
+def test_the_table_of_errors_is_the_catalogue() -> None:
+    table = {
+        code: (int(status), when)
+        for status, codes, when in rows(CONTROL.below("Errors"))[2:]
+        for code in re.findall(r"\w+", codes)
+    }
+
+    assert {code: status for code, (status, _) in table.items()} == {
+        error.code: error.status for error in errors.CATALOGUE
+    }
+    for error in errors.CATALOGUE:
+        says = table[error.code][1]
+        assert says == error.when.strip("`") or says.startswith("see "), error
 
 
 @pytest.mark.parametrize(
@@ -335,8 +351,8 @@ def test_the_fields_of_a_record_are_named(heading: str, fields: tuple[str, ...])
 
 
 def inputs(
-    base: type[control_input.Input] = control_input.Input,
-) -> Iterator[type[control_input.Input]]:
+    base: type[Input] = Input,
+) -> Iterator[type[Input]]:
     for model in base.__subclasses__():
         yield model
         yield from inputs(model)

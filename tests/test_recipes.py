@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.required import REQUIRED, missing
+from tests.requirements import REQUIRED, missing
 
 HERE = Path(sys.executable).parent  # where sandbox-sim is
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"

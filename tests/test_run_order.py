@@ -13,7 +13,7 @@ def test_the_slow_files_exist() -> None:
 
 def test_they_come_first_in_the_order_of_the_list_and_the_others_keep_theirs() -> None:
     tests = [
-        "tests/web/test_status.py::test_one",
+        "tests/web/api/test_status.py::test_one",
         f"{SLOW[1]}::TestAny::test_two[x::y]",
         "tests/domain/test_ledger.py::test_three",
         f"{SLOW[0]}::test_four",

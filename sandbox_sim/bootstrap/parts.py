@@ -47,21 +47,26 @@ from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.api.authentication import Authentication
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.fault_injection import FaultInjection
-from sandbox_sim.web.api.operations import Operations
-from sandbox_sim.web.app import make_app
+from sandbox_sim.web.api.operations import Operations, by_path
+from sandbox_sim.web.app import ROUTES, make_app
+from sandbox_sim.web.control.access import Guard, Hosts
 from sandbox_sim.web.control.clock import ClockRoutes
-from sandbox_sim.web.control.control_input import Guard, Hosts, RouteGroup
 from sandbox_sim.web.control.events import EventRoutes
-from sandbox_sim.web.control.faults import FaultBody
-from sandbox_sim.web.control.health_and_inbox import Control
+from sandbox_sim.web.control.faults import FaultBody, FaultView
+from sandbox_sim.web.control.handlers import RouteGroup
+from sandbox_sim.web.control.health import HealthRoutes
+from sandbox_sim.web.control.inbox import InboxRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
-from sandbox_sim.web.control.overrides import OverrideBody
+from sandbox_sim.web.control.manual_actions import ManualActionRoutes
+from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
 from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
+from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
 from sandbox_sim.web.pages.card_page import CardPageRoutes
 from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
 
@@ -92,11 +97,14 @@ class Parts:
 
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
-        guard = Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts()))
-        events = EventRoutes(self.feed, self.clock, guard)
+        api_routes = self.operations().routes()
+        events = EventRoutes(self.feed, self.clock)
+        groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
         app = make_app(
-            self.dispatcher(),
-            [*self.route_groups(guard), events],
+            self.dispatcher(api_routes),
+            api_routes,
+            [route for group in groups for route in group.routes()],
+            Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
@@ -108,11 +116,11 @@ class Parts:
         app.cleanup_ctx.append(self.background)
         return app
 
-    def dispatcher(self) -> Dispatcher:
+    def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
         """Answers the paths of the interface."""
         return Dispatcher(
             Authentication(self.clients.values(), self.clock, self.limit()),
-            self.operations().by_path(),
+            by_path(routes),
             self.gate,
             self.ids,
             self.clock,
@@ -124,22 +132,24 @@ class Parts:
             reject_status=self.settings.sandbox_reject_status,
         )
 
-    def route_groups(self, guard: Guard) -> Sequence[RouteGroup]:
-        """Answer the paths under `/_sandbox/`."""
+    def route_groups(self) -> Sequence[RouteGroup]:
+        """The routes under `/_sandbox/`, without those of the live feed."""
         records = Records(self.store, self.journal, self.waiters, self.clock)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
-            Control(self.store, self.clock, self.ids, records, self.clients, guard),
-            ClockRoutes(self.clock, self.clock_control, guard),
-            LedgerRoutes(Ledger(self.store, self.clock, self.accounts), guard),
-            RecordRoutes(records, self.manual_actions, guard),
-            SnapshotRoutes(snapshots, guard),
-            SeedRoutes(self.seeding(), self.our_address, guard),
-            CardPageRoutes(self.pages, guard),
+            HealthRoutes(self.store, self.clock),
+            RecordRoutes(records),
+            ManualActionRoutes(records, self.manual_actions),
+            InboxRoutes(self.store, self.clock, self.ids, records, self.clients),
+            ClockRoutes(self.clock, self.clock_control),
             UserRuleRoutes(
-                self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, guard
+                self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
             ),
-            UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, guard),
+            UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
+            LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
+            SnapshotRoutes(snapshots),
+            SeedRoutes(self.seeding(), self.our_address),
+            CardPageRoutes(self.pages),
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
@@ -160,6 +170,14 @@ class Parts:
             await self.journal.save()
         finally:
             await self.store.close()
+
+    def facts(self) -> ServerFacts:
+        """What the OpenAPI document says of this server."""
+        return ServerFacts(
+            self.settings.base_path,
+            self.settings.sandbox_reject_status,
+            needs_token=self.settings.token is not None,
+        )
 
     def operations(self) -> Operations:
         """The twelve operations."""

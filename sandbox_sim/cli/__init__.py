@@ -52,6 +52,7 @@ class _Commands(LazyGroup):
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
         "ledger": "sandbox_sim.cli.commands.ledger:ledger",
+        "openapi": "sandbox_sim.cli.commands.openapi:openapi",
         "overrides": "sandbox_sim.cli.commands.overrides:overrides",
         "requests": "sandbox_sim.cli.commands.records:requests",
         "reset": "sandbox_sim.cli.commands.state:reset",

@@ -10,11 +10,11 @@ from decimal import Context, Decimal
 from enum import StrEnum
 from functools import reduce
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.payments.transactions import Status, Transaction
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.domain.vocabulary import Operation
 
 
@@ -51,7 +51,18 @@ class Posting(NamedTuple):
     at: datetime
 
 
-def shown(posting: Posting) -> dict[str, object]:
+class PostingView(TypedDict):
+    """A posting as the control API shows it."""
+
+    service_id: int
+    account: Annotated[str, Account]
+    amount: Annotated[str, "a decimal, in GHS or SMS units"]
+    reason: Annotated[str, REASONS]
+    subject: Annotated[str, "the id of the transaction, send or batch, or empty"]
+    at: Timestamp
+
+
+def shown(posting: Posting) -> PostingView:
     """A posting as the control API shows it."""
     return {
         "service_id": posting.service_id,

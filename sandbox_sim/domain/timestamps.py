@@ -1,7 +1,7 @@
 """Times in the forms of the interface: `request_time` in requests, ISO 8601 with Z in answers."""
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 _DAY: Final = (
     r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
@@ -16,6 +16,9 @@ REQUEST_TIME: Final = (
     rf"^[0-9]{{4}}-{_DAY}(?: {_MINUTES}(?::[0-5][0-9])?"
     rf"|T{_MINUTES}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?Z)$"
 )
+
+# A time in a JSON document, as `iso` writes it.
+Timestamp = Annotated[str, "ISO 8601 in UTC with milliseconds"]
 
 
 def iso(moment: datetime) -> str:

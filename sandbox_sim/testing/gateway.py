@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from sandbox_sim import __version__, config
+from sandbox_sim import __version__
 from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.config_loading import settings_from
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.testing import report
@@ -36,7 +37,7 @@ class SandboxGateway:
     def __init__(self, **settings: Any) -> None:
         """Check the settings; the gateway starts in `with`."""
         chosen = {"store": "memory:", "port": 0, **settings}
-        self._settings = config.settings_from(chosen, "a keyword")
+        self._settings = settings_from(chosen, "a keyword")
         credentials = self._settings.credentials[0]
         self._service_ids = _service_ids(credentials.service_ids)
         self._running: Server | None = None

@@ -1,10 +1,11 @@
-"""The aiohttp application: routes for the control API; the rest goes to the dispatcher.
+"""The aiohttp application: its router has the control API, all other paths go to the dispatcher.
 
-It is served by `server.GatewayRunner`, which asks the router only for paths that begin with `OURS`.
+`server.GatewayRunner` serves it, and asks the router only for paths that begin with one of `OURS`.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -13,27 +14,42 @@ from aiohttp.typedefs import Handler
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.api.dispatcher import Dispatcher, expect
-from sandbox_sim.web.control.control_input import BadInput, RouteGroup, error as control_error
+from sandbox_sim.web.control.access import Guard
+from sandbox_sim.web.control.errors import (
+    BAD_REQUEST,
+    BODY_TOO_LARGE,
+    INTERNAL_ERROR,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    STORE_UNAVAILABLE,
+    error_response,
+)
+from sandbox_sim.web.control.handlers import aiohttp_handler
+from sandbox_sim.web.control.input_parsing import BadInput
+from sandbox_sim.web.routes import CONTROL_PREFIX, ErrorCode, Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
 log = logging.getLogger("sandbox_sim.requests")
 
-CONTROL_PREFIX = "/_sandbox"
-DISPATCHER = web.AppKey("FRONTDOOR", Dispatcher)
-# What a path begins with that is ours, with and without the base path.
+DISPATCHER = web.AppKey("DISPATCHER", Dispatcher)
+# The beginnings of the paths of the control API, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
-# What `client_max_size` was made with; aiohttp tells it to requests only.
+# The value of `client_max_size`, which aiohttp keeps for itself.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 # Whether plain requests go past aiohttp's protocol.
 FAST_PATH = web.AppKey("FAST_PATH", bool)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
-# Waits for the callbacks on the wire before the server stops, at most so many seconds.
+# The table of routes: those of the interface, then those of the control API.
+ROUTES = web.AppKey("ROUTES", Sequence[Route])
+# Waits for callbacks that are being sent when the server stops, for at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 
 def make_app(
     dispatcher: Dispatcher,
-    route_groups: Iterable[RouteGroup],
+    api_routes: Iterable[Route],
+    control_routes: Iterable[Route],
+    guard: Guard,
     *,
     clients: ClientConnections,
     drain: Callable[[float], Awaitable[None]],
@@ -44,38 +60,41 @@ def make_app(
     """Assemble the application; `base_path` is empty or begins with a slash."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
     prefixes = dict.fromkeys(("", base_path))
+    control_routes = tuple(control_routes)
+    app[ROUTES] = (*api_routes, *control_routes)
     app[DISPATCHER] = dispatcher
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[FAST_PATH] = fast_path
     app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
-    for face in route_groups:
-        for method, path, handler in face.routes():
-            for prefix in prefixes:
-                app.router.add_route(method, prefix + path, handler, expect_handler=expect)
+    for route in control_routes:
+        handler = aiohttp_handler(route, guard)
+        path = _router_path(route, control_routes)
+        for prefix in prefixes:
+            app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
     return app
 
 
 def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
-    """Whether an error says no more than that the client went away before it had its answer."""
+    """Whether an error only means that the client closed the connection before its answer."""
     transport = request.transport
     return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
 
 
 @web.middleware
 async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Failures under `/_sandbox` in the shape of the control API."""
-    if "\x00" in request.path:  # nothing has such a name, and not every store can be asked for one
+    """Answer failures under `/_sandbox` in the shape of the control API."""
+    if "\x00" in request.path:  # no record has such a name, and some stores refuse it in a query
         return _refusal(web.HTTPNotFound(), request)
     try:
         return await handler(request)
     except BadInput as bad:
-        return control_error(400, "bad_request", str(bad))
+        return error_response(BAD_REQUEST, str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
-        return control_error(400, "bad_request", "The body cannot be read as its headers say")
+        return error_response(BAD_REQUEST, "The body cannot be read as its headers say")
     except StoreError as failure:
-        return control_error(503, "store_unavailable", str(failure))
+        return error_response(STORE_UNAVAILABLE, str(failure))
     except web.HTTPException as failure:
         if failure.status < 400:
             raise
@@ -86,21 +105,35 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
         if request.writer.output_size > 0:
             raise ConnectionError("an answer was begun already") from None
-        return control_error(500, "internal_error", "A fault of the server; its log says which")
+        return error_response(INTERNAL_ERROR, "A fault of the server; its log says which")
 
 
 def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
-    """What aiohttp refused, in our shape and words."""
-    headers, text = {}, failure.reason
+    """A refusal of aiohttp, in the shape and words of the control API."""
     match failure:
         case web.HTTPNotFound():
-            text = f"The control API has no path {request.path!r}"
+            return error_response(NOT_FOUND, f"The control API has no path {request.path!r}")
         case web.HTTPMethodNotAllowed():
-            headers = {hdrs.ALLOW: failure.headers[hdrs.ALLOW]}
-            text = f"This path takes {headers[hdrs.ALLOW]}, not {request.method}"
+            allowed = failure.headers[hdrs.ALLOW]
+            text = f"This path takes {allowed}, not {request.method}"
+            answer = error_response(METHOD_NOT_ALLOWED, text)
+            answer.headers[hdrs.ALLOW] = allowed
+            return answer
         case web.HTTPRequestEntityTooLarge():
             text = "The body is larger than the setting max_body_bytes allows"
+            return error_response(BODY_TOO_LARGE, text)
     code = failure.reason.lower().replace(" ", "_")
-    answer = control_error(failure.status, code, text)
-    answer.headers.update(headers)
-    return answer
+    return error_response(ErrorCode(failure.status, code, ""), failure.reason)
+
+
+def _router_path(route: Route, table: Iterable[Route]) -> str:
+    """The path for the router, where a variable last part does not match the name of a sibling.
+
+    So `GET /_sandbox/callbacks/find` gets HTTP 405: it does not look for a callback named find.
+    """
+    parent, _, last = route.path.rpartition("/")
+    siblings = {each.path.removeprefix(f"{parent}/") for each in table}
+    names = sorted(each for each in siblings if re.fullmatch(r"\w+", each))
+    if not names or not re.fullmatch(r"{\w+}", last):
+        return route.path
+    return f"{parent}/{last[:-1]}:(?!(?:{'|'.join(names)})$)[^{{}}/]+}}"

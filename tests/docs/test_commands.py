@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from sandbox_sim import logs
 from sandbox_sim.cli import main
 from sandbox_sim.cli.serve import process, workers
-from sandbox_sim.config import Settings, load
+from sandbox_sim.config import Settings
+from sandbox_sim.config_loading import load
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages

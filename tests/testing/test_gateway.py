@@ -11,7 +11,7 @@ import requests
 
 import sandbox_sim
 from sandbox_sim import SandboxGateway
-from sandbox_sim.config import ConfigError
+from sandbox_sim.config_loading import ConfigError
 from sandbox_sim.gateway.ports import StoreError
 from tests.testing.conftest import collected, collection, texted
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests import openapi_contract
 from tests.conftest import Sandbox, basic
 
 # The interface's response codes, and 219 of D14.
@@ -103,6 +105,7 @@ class Wire:
             response.begin()
             headers = {name.lower(): value for name, value in response.getheaders()}
             answer = Answer(response.status, headers, response.read())
+            _check(self._address[1], request, answer)
             closing = response.will_close
         except BaseException:
             self.close()
@@ -124,6 +127,14 @@ class Wire:
         self._socket = socket.create_connection(self._address, timeout=10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self._socket
+
+
+def _check(port: int, request: bytes, answer: Answer) -> None:
+    """Check the answer against the OpenAPI document, where the request begins as it should."""
+    first = re.match(rb"([A-Z]+) (/[^ ?#]*)\S* HTTP/1", request)
+    if first is not None:
+        method, path = (part.decode("latin-1") for part in first.groups())
+        openapi_contract.check(port, method, path, answer.status, answer.headers, answer.raw)
 
 
 async def exchange(sandbox: Sandbox, request: bytes, *, head: bool = False) -> Answer:

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Final
 
 import click
-from pydantic import SecretStr
 
-from sandbox_sim.config import (
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import (
     ENV_PREFIX,
     ConfigError,
     Loaded,
-    Settings,
-    defaults,
+    as_toml,
     load,
     no_such_setting,
 )
@@ -108,19 +107,7 @@ def commented() -> str:
     parts = [_HEAD]
     for name, value in defaults().items():
         if name != "credentials":
-            shown = "" if value is None else _toml(value)
+            shown = "" if value is None else as_toml(value)
             description = Settings.model_fields[name].description
             parts.append(f"\n# {description}\n# {name} = {shown}\n".replace("= \n", "=\n"))
     return "".join(parts) + _CREDENTIALS
-
-
-def _toml(value: object) -> str:
-    """Return a value in TOML; only tables differ from JSON."""
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
-        return f"{{ {pairs} }}" if pairs else "{}"
-    return json.dumps(value, default=_unmasked)
-
-
-def _unmasked(value: object) -> str:
-    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

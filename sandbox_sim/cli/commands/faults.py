@@ -91,7 +91,11 @@ def _lost_answer_options(command: C) -> C:
 @asks
 @rule_options
 def add(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
-    """Add a fault. Latencies add up; of the other faults the newest one that fits decides."""
+    """Add a fault.
+
+    Latencies add up. Of the other faults that fit, one with --times decides, the oldest first; then
+    the newest of those without a limit.
+    """
     answer = session.gateway.control("POST", "faults", body={**rule, **_body(given)})
     session.show(answer, added("fault", _does))
 

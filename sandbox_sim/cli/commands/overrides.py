@@ -55,7 +55,11 @@ def add(
     callback: Mapping[str, object],
     rule: Mapping[str, object],
 ) -> None:
-    """Add an override. If several fit a request, the newest one decides."""
+    """Add an override.
+
+    If several fit a request, one with --times decides, the oldest first; then the newest of those
+    without a limit.
+    """
     outcome = {"status": status, "response_code": response_code}
     asked: dict[str, object] = {
         "outcome": {name: value for name, value in outcome.items() if value is not None},

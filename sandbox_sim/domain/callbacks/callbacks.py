@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.clients import ServiceMode
@@ -196,13 +196,41 @@ class Callback(NamedTuple):
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 
 
-SHOWN_FIELDS: Final = (
-    *("id", "service_id", "transaction_id", "network_transaction_id", "url", "profile", "body"),
-    *("signature", "state", "note", "created_at", "attempts", "mode"),
-)
+class AttemptView(TypedDict):
+    """An attempt as the control API shows it."""
+
+    number: Annotated[int, "from 1"]
+    at: Annotated[str, "when it ended"]
+    status_code: Annotated[int | None, "the HTTP status; null where there was no answer"]
+    duration_ms: Annotated[int, "real time"]
+    response_body: Annotated[str, "the first 4 KiB of the answer"]
+    verdict: str
+    sent_to: Annotated[str, "the address it went to, after the setting callback_rewrites"]
+    next_attempt_at: Annotated[str | None, "when the next attempt is due; null after the last one"]
 
 
-def shown(callback: Callback) -> dict[str, object]:
+class CallbackView(TypedDict):
+    """A callback with its attempts, as the control API shows it."""
+
+    id: str
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    url: str
+    profile: Annotated[str, Profile]
+    body: dict[str, object]
+    signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
+    state: Annotated[str, DeliveryState]
+    note: Annotated[str | None, "the override that changes its behaviour"]
+    created_at: Annotated[str, "when it became due"]
+    attempts: Annotated[list[AttemptView], "oldest first"]
+    mode: Annotated[str, ServiceMode]
+
+
+SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
+
+
+def shown(callback: Callback) -> CallbackView:
     """A callback with its attempts, as the control API shows it."""
     return {
         "id": callback.id,

@@ -5,12 +5,12 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.domain.callbacks.callbacks import sign
 from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import redact_json, redact_text
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
 
 # The limits of one inbox, in deliveries, and of all inboxes together, in bytes: deliveries need no
 # token, and the number of inboxes is not limited.
@@ -53,11 +53,23 @@ def _redacted_value(name: str, value: str) -> str:
     return value if _SIGNATURE.fullmatch(value) else redact_text(value)
 
 
-SHOWN_FIELDS: Final = ("id", "at", "method", "headers", "body", "json", "signature")
+class InboxMessageView(TypedDict):
+    """A delivery as the control API shows it."""
+
+    id: str
+    at: Timestamp
+    method: str
+    headers: Annotated[dict[str, str], "names in lower case"]
+    body: str
+    json: Annotated[object, "the body where it is JSON, else null"]
+    signature: Annotated[Signature, "checked with the secret key of every credential set"]
 
 
-def shown(message: InboxMessage) -> dict[str, object]:
-    """A delivery as the control API shows it; `json` is the parsed body, or None."""
+SHOWN_FIELDS: Final = tuple(InboxMessageView.__annotations__)
+
+
+def shown(message: InboxMessage) -> InboxMessageView:
+    """A delivery as the control API shows it; `json` is its body where that is JSON."""
     return {
         "id": message.id,
         "at": iso(message.at),

@@ -5,7 +5,7 @@ Card numbers and passwords are masked before an entry is stored (D38).
 
 import re
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import (
@@ -15,8 +15,8 @@ from sandbox_sim.domain.redaction import (
     redact_json,
     redact_text,
 )
-from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.domain.vocabulary import PaymentOption
+from sandbox_sim.domain.timestamps import Timestamp, iso
+from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 
 # The limits of the journal: requests of one service, and bytes of each request.
 KEPT_REQUESTS: Final = 10_000
@@ -54,7 +54,27 @@ class Entry(NamedTuple):
     duration_ms: float
 
 
-SHOWN_FIELDS: Final = Entry._fields
+class RequestView(TypedDict):
+    """An entry as the control API shows it."""
+
+    id: Annotated[str, "the X-Sandbox-Request-Id of the answer"]
+    at: Timestamp
+    service_id: int | None
+    operation: Annotated[str | None, Operation]
+    transaction_id: str | None
+    method: str
+    path: str
+    request: Annotated[object, "the body, masked; a string where it is not JSON"]
+    http_status: int
+    code: str
+    rule: str
+    why: str
+    warnings: list[str]
+    answer: Annotated[object, "the body of the answer"]
+    duration_ms: Annotated[float, "real time from the head of the request to its answer"]
+
+
+SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
 
 
 def redacted(entry: Entry, raw: bytes) -> Entry:
@@ -83,14 +103,23 @@ def _redact_card_request(document: Any) -> Any:
     return found
 
 
-def shown(entry: Entry) -> dict[str, object]:
+def shown(entry: Entry) -> RequestView:
     """An entry as the control API shows it; a body that is JSON is shown parsed."""
     request = entry.request.decode("utf-8", "replace")
     answer = entry.answer.decode("utf-8", "replace")
     return {
-        **entry._asdict(),
+        "id": entry.id,
         "at": iso(entry.at),
+        "service_id": entry.service_id,
+        "operation": entry.operation,
+        "transaction_id": entry.transaction_id,
+        "method": entry.method,
+        "path": entry.path,
         "request": parse_json(request, request),
+        "http_status": entry.http_status,
+        "code": entry.code,
+        "rule": entry.rule,
+        "why": entry.why,
         "warnings": list(entry.warnings),
         "answer": parse_json(answer, answer),
         "duration_ms": round(entry.duration_ms, 3),

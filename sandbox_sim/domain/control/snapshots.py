@@ -9,9 +9,9 @@ a callback or an answer in the journal, keep their times.
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Final, NamedTuple, TypedDict, TypeVar, cast
 
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
 
 T = TypeVar("T")
 
@@ -52,7 +52,16 @@ def _shifted(value: Any, by: timedelta) -> Any:
     return value
 
 
-def shown(snapshot: Snapshot) -> dict[str, object]:
+class SnapshotView(TypedDict):
+    """A snapshot as the control API shows it."""
+
+    name: str
+    service_id: Annotated[int | None, "null for a snapshot of all services"]
+    taken_at: Timestamp
+    records: Annotated[dict[str, int], "how many it has of each kind"]
+
+
+def shown(snapshot: Snapshot) -> SnapshotView:
     """A snapshot as the control API shows it."""
     return {
         "name": snapshot.name,

@@ -3,15 +3,15 @@
 The `effect` of a rule is what it does. Source: docs/control-api.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.redaction import redact_document, redact_text
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.domain.vocabulary import Operation
 
 # How many rules of one kind may exist.
@@ -136,8 +136,30 @@ class UserRule(NamedTuple):
         return self._replace(seen=self.seen + 1, used=self.used + applied)
 
 
+class UserRuleView(TypedDict):
+    """What the control API shows of every rule, beside the effect of its kind."""
+
+    id: str
+    match: Annotated[dict[str, Any], "the fields that requests have to have"]
+    times: Annotated[int | None, "how many requests it applies to; null for all"]
+    seen: Annotated[int, "how many requests it fitted"]
+    used: Annotated[int, "how many of them it applied to"]
+    created_at: Timestamp
+
+
+def in_order(newest_first: Iterable[UserRule]) -> Sequence[UserRule]:
+    """The rules in the order in which a request tries them.
+
+    Rules with `times` come first, oldest first, so that rules added one after the other apply to
+    one request after the other. The standing rules follow, newest first.
+    """
+    rules = list(newest_first)
+    limited = [rule for rule in reversed(rules) if rule.times is not None]
+    return [*limited, *(rule for rule in rules if rule.times is None)]
+
+
 def shown(rule: UserRule) -> dict[str, Any]:
-    """A user rule as the control API shows it."""
+    """A rule as the control API shows it: a `UserRuleView` with the fields of its effect."""
     return {
         "id": rule.id,
         "match": redact_document(rule.match.shown()),

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
+from sandbox_sim.domain.vocabulary import Operation
 
 if TYPE_CHECKING:
     from sandbox_sim.domain.control.overrides import Override
@@ -177,14 +178,39 @@ def _secret_address(address: str, redacted: str) -> str | None:
     return None if address == redacted else address
 
 
-SHOWN_FIELDS: Final = (
-    *("network_transaction_id", "service_id", "transaction_id", "operation", "amount"),
-    *("currency_code", "nw", "party", "payment_mode", "reference", "callback_url", "status"),
-    *("status_desc", "timeline", "expires_at", "override", "mode"),
-)
+class StatusChangeView(TypedDict):
+    """A status and when it began."""
+
+    status: Annotated[str, Status]
+    at: Timestamp
 
 
-def shown(transaction: Transaction) -> dict[str, object]:
+class TransactionView(TypedDict):
+    """A transaction as the control API shows it."""
+
+    network_transaction_id: str
+    service_id: int
+    transaction_id: str
+    operation: Annotated[str, Operation]
+    amount: Annotated[str, "a decimal"]
+    currency_code: str
+    nw: str
+    party: Annotated[str, "the phone number, the bill account or the masked card"]
+    payment_mode: str
+    reference: str
+    callback_url: str
+    status: Annotated[str, Status]
+    status_desc: str
+    timeline: Annotated[list[StatusChangeView], "oldest first"]
+    expires_at: Annotated[str | None, "when a status query no longer finds it; null in mode P"]
+    override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
+    mode: Annotated[str, ServiceMode]
+
+
+SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
+
+
+def shown(transaction: Transaction) -> TransactionView:
     """A transaction as the control API shows it."""
     payment = transaction.payment
     return {
@@ -210,10 +236,11 @@ def shown(transaction: Transaction) -> dict[str, object]:
     }
 
 
-def shown_live(transaction: Transaction) -> dict[str, object]:
+def shown_live(transaction: Transaction) -> TransactionView:
     """A transaction of production mode, which does not expire, as the control API shows it."""
-    live = {"expires_at": None, "mode": ServiceMode.PRODUCTION.value}
-    return {**shown(transaction), **live}
+    view = shown(transaction)
+    view["expires_at"], view["mode"] = None, ServiceMode.PRODUCTION.value
+    return view
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.msisdn import Allowlist
@@ -19,7 +19,7 @@ from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms.sms_encoding import Size
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.timestamps import Timestamp, iso
 
 MAX_RECIPIENTS: Final = 1000
 _RECIPIENT: Final = re.compile(r"\+?[0-9]{9,15}")
@@ -227,19 +227,44 @@ def _recipients(request: SmsRequest) -> list[str] | Outcome:
     return found
 
 
-SHOWN_FIELDS: Final = (
-    *("service_id", "processing_id", "batch_id", "customer_number", "message", "sender_id"),
-    *("char_count", "page_count", "units_charged", "status", "status_code", "provider_code"),
-    *("error_message", "source", "source_code", "created_at", "sent_at"),
-)
+class HistoryItem(TypedDict):
+    """One element of `response_data` of `sms/history`."""
+
+    processing_id: str
+    batch_id: Annotated[str | None, "null for a single send"]
+    customer_number: Annotated[str, "the recipient, in international form"]
+    message: str
+    sender_id: str
+    char_count: int
+    page_count: int
+    units_charged: int
+    status: Annotated[str, SmsStatus]
+    status_code: Annotated[str, tuple(status.code for status in SmsStatus)]
+    provider_code: str | None
+    error_message: str | None
+    source: Literal["CLIENT"]
+    source_code: Literal["C"]
+    created_at: Timestamp
+    sent_at: Annotated[str | None, "ISO 8601 in UTC; null until it is sent"]
 
 
-def shown(message: Message) -> dict[str, object]:
-    """A message as the control API shows it: as the handset sees it, with its service."""
+class _OfService(TypedDict):
+    service_id: int
+
+
+class MessageView(_OfService, HistoryItem):
+    """A message as the control API shows it."""
+
+
+SHOWN_FIELDS: Final = tuple(MessageView.__annotations__)
+
+
+def shown(message: Message) -> MessageView:
+    """A message as the control API shows it: as the handset sees it, and whose it is."""
     return {"service_id": message.service_id, **history_item(message)}
 
 
-def history_item(message: Message) -> dict[str, object]:
+def history_item(message: Message) -> HistoryItem:
     """One element of `response_data` of `sms/history`."""
     return {
         "processing_id": message.processing_id,

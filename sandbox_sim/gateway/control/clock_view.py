@@ -1,11 +1,21 @@
 """Gateway time as the control API shows it."""
 
-from sandbox_sim.domain.timestamps import iso
+from typing import Annotated, TypedDict
+
+from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.gateway.ports import Clock
 
 
-def shown(clock: Clock) -> dict[str, object]:
-    """The time, whether it is frozen, and how far it was moved, in seconds."""
+class ClockView(TypedDict):
+    """Gateway time."""
+
+    now: Timestamp
+    frozen: Annotated[bool, "whether it stands still"]
+    shift_s: Annotated[float, "by how many seconds it was moved from the time of the machine"]
+
+
+def shown(clock: Clock) -> ClockView:
+    """What it is, whether it stands still, and how far it was moved in seconds."""
     state = clock.state
     return {
         "now": iso(clock.now()),

@@ -29,7 +29,7 @@ class Faults:
         return None if fault == Fault() else fault
 
     async def _chosen(self, unit: Unit, rules: Sequence[UserRule]) -> Fault:
-        """Locks the rules newest first, in one order everywhere, so that no two units deadlock."""
+        """Lock the rules in one order everywhere, that of `in_order`: no two units deadlock."""
         fault = Fault()
         for known in rules:
             if fault.decided_by is not None and not is_latency(known):

@@ -24,7 +24,7 @@ _NEWEST: Final = 100
 
 
 class Overrides:
-    """Applies the user rules of kind `OVERRIDE`; the newest that matches a request is followed.
+    """Applies the user rules of kind `OVERRIDE`: the first by `in_order` that applies to a request.
 
     loaded: all of them; a request costs nothing more while there are none.
     """
@@ -60,7 +60,7 @@ class Overrides:
         return None if override is None else override.refusal(asked.operation)
 
     def _open(self, asked: MatchFacts) -> Sequence[UserRule]:
-        """The overrides that the request may follow, newest first."""
+        """The overrides that the request may follow, by `in_order`."""
         return [
             rule
             for rule in self._rules.for_request(UserRuleKind.OVERRIDE, asked)
@@ -73,7 +73,7 @@ class Overrides:
         known: Sequence[UserRule],
         applies: Callable[[Override], bool] = lambda _override: True,
     ) -> Override | None:
-        """The first of these that still exists, if it applies; counts the request for it."""
+        """The first of these that still exists and applies; counts the request for each tried."""
         for each in known:
             rule = await still_open(unit, each)
             if rule is None:
@@ -81,7 +81,8 @@ class Overrides:
             override = _read(rule)
             applied = applies(override)
             await count(unit, rule, applied=applied)
-            return override if applied else None
+            if applied:
+                return override
         return None
 
     async def first_attempt(self, service_id: int, network_id: str) -> None:

@@ -1,7 +1,7 @@
 """User rules: saved in the store, with a copy in the memory of every server.
 
-The copy makes a request without a matching rule cost no query. The newest rule that matches a
-request and is not used up applies.
+The copy makes a request without a matching rule cost no query. Of the rules that match a request
+and are not used up, the first one by `in_order` applies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from sandbox_sim.domain.control.user_rules import (
     MatchFacts,
     UserRule,
     UserRuleKind,
+    in_order,
 )
 from sandbox_sim.gateway.ports import Clock, Ids, Store, Topic, Unit
 
@@ -26,7 +27,7 @@ class TooManyUserRules(Exception):
 class UserRules:
     """Adds, lists and deletes user rules, and finds those that match a request.
 
-    loaded: the copy, newest first, of each kind; the counts in it may be out of date. Each change
+    loaded: the copy of each kind, by `in_order`; the counts in it may be out of date. Each change
     makes every server load it again. The lists themselves stay the same objects, so a caller can
     keep one and look whether it is empty.
     """
@@ -42,10 +43,10 @@ class UserRules:
         """Load the copy from the store again."""
         rules = await self._store.run(lambda unit: unit.user_rules())
         for kind, loaded in self.loaded.items():
-            loaded[:] = [rule for rule in rules if rule.kind is kind]
+            loaded[:] = in_order(rule for rule in rules if rule.kind is kind)
 
     def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
-        """The loaded rules of a kind that match a request and are not used up."""
+        """The loaded rules of a kind that match a request and are not used up, by `in_order`."""
         return [
             rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
         ]

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import GetPydanticSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from sandbox_sim.http_addresses import MAX_CHARACTERS, PLAIN, BadAddress, check
+from sandbox_sim.http_addresses import EXPECTED, MAX_CHARACTERS, PLAIN, BadAddress, check
 
 
 def _checked(address: str) -> str:
@@ -26,4 +26,16 @@ _SCHEMA = core_schema.union_schema(
     ],
     mode="left_to_right",
 )
-WebAddress = Annotated[str, GetPydanticSchema(lambda _source, _handler: _SCHEMA)]
+# The document promises the pattern only. The description says what else the server takes.
+_JSON_SCHEMA = {
+    "type": "string",
+    "maxLength": MAX_CHARACTERS,
+    "pattern": PLAIN,
+    "description": EXPECTED + "; also with an IPv6 host, a user name, or escapes",
+}
+WebAddress = Annotated[
+    str,
+    GetPydanticSchema(
+        lambda _source, _handler: _SCHEMA, lambda _schema, _handler: dict(_JSON_SCHEMA)
+    ),
+]

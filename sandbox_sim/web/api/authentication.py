@@ -1,4 +1,4 @@
-"""Who may come in: credentials, User-Agent and rate, in this order.
+"""Authentication of clients: credentials, User-Agent and rate limit, checked in this order.
 
 Source: auth.1 to auth.4, D2, D3, D4, D9, D10.
 """
@@ -15,19 +15,19 @@ from sandbox_sim.gateway.ports import Clock
 
 
 class Authentication:
-    """Knows the credential sets; `limit` None means that no rate is held."""
+    """Checks requests against the credential sets; `limit` None means that there is no limit."""
 
     def __init__(self, clients: Iterable[Client], clock: Clock, limit: RateLimit | None) -> None:
         self._clients = [(_pair(c.client_key, c.secret_key), c) for c in clients]
-        # What nearly everybody sends, to the letter. To find it or not takes the same time, however
-        # much of it is right.
+        # The usual form of the header, looked up whole: a lookup takes the same time however many
+        # of its characters are right.
         self._by_header = {_basic(pair): client for pair, client in self._clients}
         self._clock = clock
         self._limit = limit
         self._buckets: dict[str, Bucket] = {}
 
     def admit(self, headers: Mapping[str, str]) -> Client | Reply:
-        """The client that a request comes from, or why it may not come in."""
+        """The client that sent a request, or the reply that refuses it."""
         header = headers.get("Authorization", "")
         client = self._by_header.get(header) or self._authenticate(header)
         if isinstance(client, Reply):
@@ -73,7 +73,7 @@ class Authentication:
 
 
 def service_refusal(client: Client, service_id: int) -> Reply | None:
-    """Why this client may not use this service (D2), or the world that its mode names (D32)."""
+    """The reply where this client may not use this service (D2) or its mode (D32); else None."""
     if client.mode is ServiceMode.PRODUCTION:
         why = "these are production credentials and the server runs without --production"
         return Reply(Code.FORBIDDEN, "D32", why)

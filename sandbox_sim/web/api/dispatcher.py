@@ -27,9 +27,9 @@ log = logging.getLogger("sandbox_sim.requests")
 
 
 class Dispatcher:
-    """Lets a request in, hands it to its operation, writes the answer, and says why.
+    """Authenticates a request, calls its operation, writes the answer, and logs the reason.
 
-    paths: what there is to be asked for. knows: whether a request may come in by its headers.
+    paths: the paths of the interface. knows: whether headers have valid credentials.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Dispatcher:
         self._reject_status = reject_status
 
     async def handle(self, request: IncomingRequest) -> Answer:
-        """Answer any request; the callback is let go once the answer is written out (D16)."""
+        """Answer any request; its callback is released when the answer is written (D16)."""
         call: Call | None = None
         fault: Fault | None = None
         at, began = self._clock.now(), self._clock.monotonic()
@@ -87,8 +87,8 @@ class Dispatcher:
         plain = self._is_plain(request, call)
         reply = _in_words(reply, fault, plain=plain)
         request_id = self._ids.request_id()
-        # After an answer that does not wait for its body (D9), a client may leave the body out, and
-        # what comes next would be taken for it: such an answer is the last of its connection.
+        # An answer may be written before the body of the request arrives (D9). The client may then
+        # not send the body, and the next request would be read as the body. So the connection ends.
         answer = render(
             reply,
             request_id,
@@ -130,7 +130,7 @@ class Dispatcher:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
         asked = match_facts_of(call.raw, call.operation)
         if asked.service_id is not None and service_refusal(call.client, asked.service_id):
-            return None  # nobody meets, or uses up, what another's service is to meet
+            return None  # the faults of a service are for its own clients only
         fault = await self._faults.choose(asked)
         if fault is not None and not fault.processed:
             call.is_about(asked)
@@ -138,7 +138,7 @@ class Dispatcher:
 
 
 def _in_words(reply: Reply, fault: Fault | None, *, plain: bool) -> Reply:
-    """The reply with what the fault has to say; redacted unless the request is plain."""
+    """The reply with the words of the fault; redacted unless the request is plain."""
     if fault is not None:
         reply = fault.apply_to(reply)
     return reply if plain else reply.redacted()
@@ -155,7 +155,7 @@ def _entry(
     *,
     plain: bool,
 ) -> Entry:
-    """What the journal keeps of a request; without a call nothing of its body was read."""
+    """The journal entry of a request; without a call its body was not read."""
     service_id, operation, transaction_id, raw = (
         (None, None, None, b"")
         if call is None
@@ -184,7 +184,7 @@ def _entry(
 def _failure(
     request: IncomingRequest, operation: Operation | None, call: Call | None, error: Exception
 ) -> Reply:
-    """What was raised on the way, as a reply (D5); the call is told what its body says even so."""
+    """The reply to an exception (D5); the call gets the fields that can be read of its body."""
     if call is not None:
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:

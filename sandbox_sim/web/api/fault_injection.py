@@ -1,4 +1,4 @@
-"""Answers that are held back, spoiled or lost on purpose."""
+"""Fault injection: delays, spoils or drops answers on purpose."""
 
 import asyncio
 import socket
@@ -18,18 +18,18 @@ _NO_LINGERING: Final = struct.pack("ii", 1, 0)
 
 
 class FaultInjection:
-    """Does to answers what faults say; when the server stops, nobody is kept waiting any longer."""
+    """Applies faults to answers. Delays and silences end when the server stops."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._stopping = asyncio.Event()
 
     async def stop(self, _app: web.Application) -> None:
-        """The server stops."""
+        """End all delays: the server stops."""
         self._stopping.set()
 
     async def apply(self, answer: Answer, fault: Fault) -> Answer:
-        """What is written instead of an answer, once it is time to."""
+        """Wait for the latency of the fault, then return what is written in place of the answer."""
         if fault.latency_ms:
             await self._unless_stopping(self._clock.pause(fault.latency_ms / 1000))
         match fault.answer_fault:
@@ -47,7 +47,7 @@ class FaultInjection:
         await self._unless_stopping(self._silence(transport))
 
     async def _silence(self, transport: asyncio.Transport) -> None:
-        """Return when the client has gone away, or it has been long enough."""
+        """Return when the client has closed the connection, or after the longest delay."""
         if getattr(transport.get_protocol(), "half_closed", False):
             return  # nothing more would tell that the client has gone
         woken = asyncio.Event()
@@ -95,7 +95,7 @@ class _Lost(Answer):
 
 
 class _Silent(asyncio.Protocol):
-    """Stands in for the protocol of a connection: hears nothing but that it is over."""
+    """Replaces the protocol of a connection; it only notices that the connection is lost."""
 
     def __init__(self, former: asyncio.BaseProtocol, lost: asyncio.Event) -> None:
         self._former = former

@@ -1,4 +1,4 @@
-"""What a request asks for, read loosely, for rules that look at it before it is validated."""
+"""Reads a body without validating it, for faults and overrides, which match it before."""
 
 import math
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from pydantic_core import from_json
 
 from sandbox_sim.domain.control.user_rules import MatchFacts
 from sandbox_sim.domain.vocabulary import Operation, make_payment_operation
-from sandbox_sim.web.control.control_input import LARGEST_INTEGER
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER
 
 
 def match_facts_of(raw: bytes, operation: Operation | None) -> MatchFacts:
-    """What can be read of a body, however bad the rest is.
+    """The facts that can be read of a body, even where other fields are wrong.
 
-    operation: the one of the path; None for `make_payment`, where the body tells.
+    operation: that of the path; None for `make_payment`, where the body says which it is.
     """
     try:
         body = from_json(raw)

@@ -3,23 +3,26 @@
 Source: service.1 to service.7, endpoint.1 to endpoint.12.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.user_rules import MatchFacts
-from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.response_codes import CATALOGUE, Reply
 from sandbox_sim.domain.sms.sms_messages import SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.sms import Sms
-from sandbox_sim.web.api import request_models
+from sandbox_sim.web.api import request_models, response_models
 from sandbox_sim.web.api.authentication import service_refusal
+from sandbox_sim.web.api.request_problems import problems
+from sandbox_sim.web.routes import Access, Answer, Body, ErrorCode, Route
 
 B = TypeVar("B", bound=request_models.Body)
 
@@ -38,9 +41,9 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Call:
-    """A request that was let in; what only its body tells is filled in once that is read.
+    """A request of a client that is allowed; reading the body fills in the last three fields.
 
-    our_address: tells where we are served, for the addresses that an answer carries.
+    our_address: returns the address that we are served at, for addresses in an answer.
     """
 
     client: Client
@@ -51,7 +54,7 @@ class Call:
     transaction_id: str | None = None
 
     def is_about(self, asked: MatchFacts) -> None:
-        """Fill in what was read of the body without a model."""
+        """Fill in what was read of the body without validating it."""
         self.service_id, self.operation, self.transaction_id = asked[:3]
 
     def parsed(self, model: type[B]) -> B:
@@ -59,7 +62,7 @@ class Call:
         try:
             body = model.model_validate_json(self.raw)
         except ValidationError as error:
-            raise BadRequest(request_models.problems(error, self.raw)) from None
+            raise BadRequest(problems(error, self.raw)) from None
         self._of_service(body)
         return body
 
@@ -70,7 +73,7 @@ class Call:
                 self.raw
             )
         except ValidationError as error:
-            raise BadRequest(request_models.problems(error, self.raw)) from None
+            raise BadRequest(problems(error, self.raw)) from None
         self._of_service(body)
         return body
 
@@ -82,14 +85,22 @@ class Call:
 
 
 class Path(NamedTuple):
-    """What a path does, and the operation that it is; None where the body tells which."""
+    """A path as the dispatcher looks it up; `operation` None where the body says which it is."""
 
     handler: Callable[[Call], Awaitable[Reply]]
     operation: Operation | None = None
 
 
+def by_path(routes: Iterable[Route]) -> Mapping[str, Path]:
+    """The routes of the interface as the dispatcher looks them up."""
+    return {
+        route.path: Path(route.handler, route.operations[0] if len(route.operations) == 1 else None)
+        for route in routes
+    }
+
+
 class Operations:
-    """What each path does with a call."""
+    """The handlers of the nine paths."""
 
     def __init__(
         self,
@@ -161,24 +172,88 @@ class Operations:
 
     async def sms_balance(self, call: Call) -> Reply:
         """SMS balance."""
-        body = call.parsed(request_models.Body)
+        body = call.parsed(request_models.SmsBalanceQuery)
         return await self._refusal(call) or await self._sms.balance(body.service_id)
 
     async def _refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
-        """The rejection that an override asks for; of payments it is part of their own unit."""
+        """The rejection that an override asks for; payments check for it in their own unit."""
         asked = MatchFacts(call.service_id, call.operation, call.transaction_id, parties)
         return await self._overrides.refusal(asked)
 
-    def by_path(self) -> Mapping[str, Path]:
-        """The route table."""
-        return {
-            "/make_payment": Path(self.make_payment),
-            "/pay_bill": Path(self.pay_bill, Operation.BILL),
-            "/send_airtime": Path(self.send_airtime, Operation.AIRTIME),
-            "/get_transaction_status": Path(self.get_transaction_status, Operation.STATUS),
-            "/get_account_balance": Path(self.get_account_balance, Operation.BALANCE),
-            "/sms/send": Path(self.sms_send, Operation.SMS),
-            "/sms/bulk": Path(self.sms_bulk, Operation.BULK_SMS),
-            "/sms/history": Path(self.sms_history, Operation.SMS_HISTORY),
-            "/sms/balance": Path(self.sms_balance, Operation.SMS_BALANCE),
-        }
+    def routes(self) -> Sequence[Route]:
+        """The nine routes of the interface; `make_payment` is four of the twelve operations."""
+        pay = partial(Route, "POST", group="Payments", access=Access.CLIENT)
+        query = partial(Route, "POST", group="Queries", access=Access.CLIENT)
+        sms = partial(Route, "POST", group="SMS of the interface", access=Access.CLIENT)
+        accepted = Answer(response_models.PaymentAccepted, 202)
+        return [
+            pay(
+                "/make_payment", self.make_payment,
+                "collect, take a card payment, deposit to the payout wallet, or pay out",
+                operations=(
+                    Operation.COLLECT, Operation.CARD, Operation.DEPOSIT, Operation.PAYOUT,
+                ),
+                body=Body(request_models.MAKE_PAYMENT),
+                answers=(
+                    accepted,
+                    Answer(response_models.MobilePayoutAccepted, 202),
+                    Answer(response_models.CardAccepted),
+                ),
+                errors=_rejections("400", "402", "015", "016", "019", "219"),
+            ),
+            pay(
+                "/pay_bill", self.pay_bill, "pay a bill",
+                operations=(Operation.BILL,), body=Body(request_models.Bill),
+                answers=(accepted,), errors=_rejections("400", "015", "016", "019", "219"),
+            ),
+            pay(
+                "/send_airtime", self.send_airtime, "send airtime",
+                operations=(Operation.AIRTIME,), body=Body(request_models.Airtime),
+                answers=(accepted,), errors=_rejections("400", "015", "016", "019", "219"),
+            ),
+            query(
+                "/get_transaction_status", self.get_transaction_status,
+                "show the status of a transaction",
+                operations=(Operation.STATUS,), body=Body(request_models.StatusQuery),
+                answers=(Answer(response_models.StatusFound),), errors=_rejections("400", "027"),
+            ),
+            query(
+                "/get_account_balance", self.get_account_balance, "show the balances of a service",
+                operations=(Operation.BALANCE,), body=Body(request_models.BalanceQuery),
+                answers=(Answer(response_models.BalanceFound),), errors=_rejections("400"),
+            ),
+            sms(
+                "/sms/send", self.sms_send, "send one SMS",
+                operations=(Operation.SMS,), body=Body(request_models.SmsSend),
+                answers=(Answer(response_models.SmsAccepted),),
+                errors=_sms_rejections("400", "403", "216", "S002", "371", "237"),
+            ),
+            sms(
+                "/sms/bulk", self.sms_bulk, "send an SMS to up to 1,000 recipients",
+                operations=(Operation.BULK_SMS,), body=Body(request_models.SmsBulk),
+                answers=(Answer(response_models.BulkSmsAccepted),),
+                errors=_sms_rejections("400", "403", "216", "389", "390", "S002", "371", "237"),
+            ),
+            sms(
+                "/sms/history", self.sms_history, "list SMS, newest first",
+                operations=(Operation.SMS_HISTORY,), body=Body(request_models.SmsHistory),
+                answers=(Answer(response_models.HistoryFound),),
+                errors=_sms_rejections("400", "403"),
+            ),
+            sms(
+                "/sms/balance", self.sms_balance, "show the SMS units of a service",
+                operations=(Operation.SMS_BALANCE,), body=Body(request_models.SmsBalanceQuery),
+                answers=(Answer(response_models.SmsBalanceFound),),
+                errors=_sms_rejections("400", "403"),
+            ),
+        ]  # fmt: skip
+
+
+def _rejections(*codes: str) -> tuple[ErrorCode, ...]:
+    rows = (CATALOGUE[code] for code in codes)
+    return tuple(ErrorCode(row.http_status, row.code, row.message) for row in rows)
+
+
+def _sms_rejections(*codes: str) -> tuple[ErrorCode, ...]:
+    """SMS operations answer HTTP 200 to their own rejections (D6)."""
+    return tuple(error._replace(status=200) for error in _rejections(*codes))

@@ -1,4 +1,4 @@
-"""Request bodies of docs/interface.md, and what is wrong with one, in words. Source: D5, D17, D24.
+"""Request bodies of docs/interface.md. Source: D5, D17, D24.
 
 JSON types are strict and unknown fields are ignored. `make_payment` is a union told apart by
 `trans_type`, then `payment_option`, then for cards `nw`, so only combinations that the interface
@@ -7,7 +7,6 @@ lists can be built.
 
 import math
 import re
-from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -21,13 +20,19 @@ from pydantic import (
     PlainValidator,
     StringConstraints,
     TypeAdapter,
-    ValidationError,
+    WithJsonSchema,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
 from sandbox_sim.domain.payments.payment import Payment
-from sandbox_sim.domain.sms.sms_messages import STATUS_NAMES, HistoryQuery, SmsRequest, SmsStatus
+from sandbox_sim.domain.sms.sms_messages import (
+    MAX_RECIPIENTS,
+    STATUS_NAMES,
+    HistoryQuery,
+    SmsRequest,
+    SmsStatus,
+)
 from sandbox_sim.domain.timestamps import REQUEST_TIME
 from sandbox_sim.domain.vocabulary import (
     BANKS,
@@ -75,18 +80,24 @@ def _status(value: object) -> SmsStatus:
 # Python would cost more than the rest of the model. NUL is refused because no database takes it.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
 MaybeBlank = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-ServiceId = Annotated[int, Field(gt=0, lt=2**63)]
+ServiceId = Annotated[int, Field(gt=0, lt=2**63, description="an integer without a fraction")]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
-CurrencyVal = Annotated[str | int | float, PlainValidator(_currency_val)]
-Day = Annotated[date, PlainValidator(_day)]
+CurrencyVal = Annotated[
+    str | int | float, PlainValidator(_currency_val, json_schema_input_type=Text | int | float)
+]
+Day = Annotated[date, PlainValidator(_day, json_schema_input_type=date)]
 MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
+StatusName = Literal[tuple(STATUS_NAMES)]  # type: ignore[valid-type]
 
 
 # Of amounts that come again and again, one is kept.
 @lru_cache(maxsize=1024)
 def _exactly(amount: float) -> Decimal:
     return Decimal(repr(amount))
+
+
+StatusFilter = Annotated[SmsStatus, PlainValidator(_status, json_schema_input_type=StatusName)]
 
 
 class Body(BaseModel):
@@ -96,6 +107,19 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True)
 
     service_id: ServiceId
+
+
+def _required(*names: str) -> ConfigDict:
+    """The fields that the interface requires, where some may be missing for the model."""
+    return ConfigDict(json_schema_extra={"required": list(names)})
+
+
+_RECIPIENTS = {
+    "type": "array",
+    "items": {"type": "string", "pattern": r"^\+?[0-9]{9,15}$"},
+    "minItems": 1,
+    "maxItems": MAX_RECIPIENTS,
+}
 
 
 class PaymentFields(Body):
@@ -138,11 +162,13 @@ class PaymentBody(PaymentFields):
         )
 
 
-class _WithNumber(PaymentBody):
+class WithNumber(PaymentBody):
+    """A payment of or to `customer_number`."""
+
     party: Text = Field(alias="customer_number")
 
 
-class Collection(_WithNumber):
+class Collection(WithNumber):
     """Mobile money collection (endpoint.1)."""
 
     operation = MAKE_PAYMENT_OPERATIONS["CTM", "MOM"]
@@ -164,7 +190,7 @@ class _Card(PaymentBody):
         return super().payment()._replace(landing_page=self.landing_page)
 
 
-class TestCardCollection(_Card, _WithNumber):
+class TestCardCollection(_Card, WithNumber):
     """Card collection (endpoint.2) as sandbox takes it: a test card in `customer_number`."""
 
     nw: Literal[CARD_BRANDS]  # type: ignore[valid-type]
@@ -176,7 +202,7 @@ class HostedCardCollection(_Card):
     nw: Literal[HOSTED_CARD]  # type: ignore[valid-type]
 
 
-class Deposit(_WithNumber):
+class Deposit(WithNumber):
     """Wallet deposit (endpoint.3)."""
 
     operation = MAKE_PAYMENT_OPERATIONS["DTTW", "MOM"]
@@ -185,7 +211,7 @@ class Deposit(_WithNumber):
     nw: MobileNetwork
 
 
-class MobilePayout(_WithNumber):
+class MobilePayout(WithNumber):
     """Payout to a mobile money wallet (endpoint.4)."""
 
     operation = MAKE_PAYMENT_OPERATIONS["MTC", "MOM"]
@@ -194,7 +220,7 @@ class MobilePayout(_WithNumber):
     nw: MobileNetwork
 
 
-class BankPayout(_WithNumber):
+class BankPayout(WithNumber):
     """Payout to a bank account (endpoint.4)."""
 
     operation = MAKE_PAYMENT_OPERATIONS["MTC", "BNK"]
@@ -203,7 +229,7 @@ class BankPayout(_WithNumber):
     nw: Literal[BANKS]  # type: ignore[valid-type]
 
 
-class CardPayout(_WithNumber):
+class CardPayout(WithNumber):
     """Payout to a card (endpoint.4)."""
 
     operation = MAKE_PAYMENT_OPERATIONS["MTC", "CRD"]
@@ -223,7 +249,7 @@ class Bill(PaymentBody):
     party: Text = Field(alias="account_number")
 
 
-class Airtime(_WithNumber):
+class Airtime(WithNumber):
     """Airtime (endpoint.6)."""
 
     operation = Operation.AIRTIME
@@ -248,6 +274,8 @@ class BalanceQuery(Body):
 class SmsSend(Body):
     """Send SMS (endpoint.9). `sender_id` has a code of its own (216), so it may be missing here."""
 
+    model_config = _required("service_id", "customer_number", "msg_body", "sender_id")
+
     customer_number: Text
     msg_body: MaybeBlank
     sender_id: MaybeBlank | None = None
@@ -263,7 +291,9 @@ class SmsSend(Body):
 class SmsBulk(Body):
     """Bulk SMS (endpoint.10). `recipients` has codes of its own, so it may be anything here."""
 
-    recipients: Any = None
+    model_config = _required("service_id", "recipients", "msg_body", "sender_id")
+
+    recipients: Annotated[Any, WithJsonSchema(_RECIPIENTS)] = None
     msg_body: MaybeBlank
     sender_id: MaybeBlank | None = None
 
@@ -274,12 +304,16 @@ class SmsBulk(Body):
         )
 
 
+class SmsBalanceQuery(Body):
+    """SMS balance (endpoint.12)."""
+
+
 class SmsHistory(Body):
     """SMS history (endpoint.11)."""
 
     page: Annotated[int, Field(ge=1)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
-    status: Annotated[SmsStatus, PlainValidator(_status)] | None = None
+    status: StatusFilter | None = None
     batch_id: Text | None = None
     start_date: Day | None = None
     end_date: Day | None = None
@@ -305,76 +339,3 @@ MAKE_PAYMENT: TypeAdapter[PaymentBody] = TypeAdapter(
     Annotated[_Ctm | Deposit | _Mtc, Discriminator("trans_type")],
     config=ConfigDict(defer_build=True),
 )
-
-
-# Where a union could not be told apart, the model that finds what else is wrong, by the tags that
-# were recognised; below CTM and a card option there is only the card.
-_STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
-    (): PaymentFields,
-    ("CTM",): _WithNumber,
-    ("MTC",): _WithNumber,
-}
-
-
-def problems(error: ValidationError, raw: bytes) -> str:
-    """Every field of the body that is wrong and what is wrong with it, in one sentence."""
-    details = error.errors(include_url=False, include_input=False)
-    found = dict(map(_problem, details))
-    for detail in details:
-        if detail["type"].startswith("union_tag"):
-            stand_in = _STAND_IN.get(detail["loc"], TestCardCollection)
-            found = dict(_further_problems(stand_in, raw)) | found
-    return "; ".join(f"{field} {problem}" for field, problem in found.items())
-
-
-def _further_problems(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[str, str]]:
-    """What does not hang on the choice that could not be made."""
-    try:
-        model.model_validate_json(raw)
-    except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            yield _problem(detail)
-
-
-_PATTERNS = {
-    REQUEST_TIME: (
-        "must be a date and time such as 2026-01-31 09:30, 2026-01-31 09:30:00 "
-        "or 2026-01-31T09:30:00Z"
-    ),
-}
-
-
-_WORDS = {
-    "missing": "is required",
-    "string_type": "must be a string",
-    "float_type": "must be a number, without quotes",
-    "greater_than": "must be a number above 0",
-    "finite_number": "must be a number above 0",
-    "int_type": "must be an integer, without quotes",
-    "int_from_float": "must be an integer",
-}
-
-
-def _problem(detail: ErrorDetails) -> tuple[str, str]:
-    """One field and what is wrong with it."""
-    kind, context = detail["type"], detail.get("ctx", {})
-    names = [part for part in detail["loc"] if part and isinstance(part, str)]
-    field = names[-1] if names else "the body"
-    if kind in _WORDS:
-        return field, _WORDS[kind]
-    match kind:
-        case "union_tag_not_found":
-            return str(context["discriminator"]).strip("'"), "is required"
-        case "union_tag_invalid":
-            tags = f"must be one of {context['expected_tags']}"
-            return str(context["discriminator"]).strip("'"), tags
-        case "literal_error":
-            return field, f"must be one of {context['expected']}".replace(" or ", ", ")
-        case "string_pattern_mismatch":
-            return field, _PATTERNS.get(context["pattern"], "must not be blank, nor hold a NUL")
-        case "json_invalid":
-            return "the body", f"is not valid JSON: {context['error']}"
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return "the body", "must be a JSON object"
-        case _:
-            return field, detail["msg"].replace("Input should", "must").replace("Value", "value")

@@ -67,7 +67,7 @@ def _first_lines(version: HttpVersion, status: int) -> str:
 def render(
     reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
 ) -> Answer:
-    """The one place where a reply becomes an answer.
+    """Make the answer of a reply. No other function does this.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
     """
@@ -86,7 +86,7 @@ def render(
 
 
 def _plain_body(code: str, message: str) -> bytes:
-    """A message may repeat what the client sent, so a long one is not kept."""
+    """The body of an answer without fields; a long message is not cached."""
     if len(message) <= LONGEST_TEXT:
         return _short_body(code, message)
     return _short_body.__wrapped__(code, message)
@@ -98,7 +98,7 @@ def _short_body(code: str, message: str) -> bytes:
 
 
 def explain(entry: Entry) -> None:
-    """One line about a rejection at info, about what was accepted at debug; warnings at info."""
+    """Log one line: rejections and warnings at level info, accepted requests at debug."""
     quiet = entry.code in ACCEPTED and not entry.warnings
     level = logging.DEBUG if quiet else logging.INFO
     if not log.isEnabledFor(level):

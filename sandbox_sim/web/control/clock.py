@@ -1,76 +1,103 @@
 """Gateway time under `/_sandbox/clock`: show, move and stop it. Source: docs/control-api.md."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from typing import Annotated, TypedDict
 
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.gateway.control.clock_control import ClockControl
-from sandbox_sim.gateway.control.clock_view import shown
+from sandbox_sim.gateway.control.clock_view import ClockView, shown
 from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.control.control_input import Guard, Input, Nothing, Routes, body_of, query_of
+from sandbox_sim.web.control.input_models import Input, Nothing
+from sandbox_sim.web.routes import Answer, Body, Query, Route
 
-# A leap longer than that is a mistake, and the calendar has an end.
+# A longer step is a mistake, and the calendar has an end.
 MAX_S = 366 * 86_400
 
 
 class Advance(Input):
-    """What `advance` takes; `timedelta(seconds=…)` of gateway time."""
+    """The body of `advance`."""
 
     seconds: float = Field(
         ge=0, le=MAX_S, allow_inf_nan=False, description=f"a number of seconds from 0 to {MAX_S}"
     )
 
 
-class ClockRoutes:
-    """Time, for whoever holds the control token; it is one for all services."""
+class JobView(TypedDict):
+    """A job that ran."""
 
-    def __init__(self, clock: Clock, clock_control: ClockControl, guard: Guard) -> None:
+    due_at: Timestamp
+    kind: Annotated[str, JobKind]
+    service_id: int
+    subject: Annotated[str, "the id of the transaction, callback, page or send"]
+
+
+class AdvancedClock(ClockView):
+    """Gateway time after a step, and the jobs that ran on the way, in order."""
+
+    ran: list[JobView]
+
+
+class ClockRoutes:
+    """Time is one for all services."""
+
+    def __init__(self, clock: Clock, clock_control: ClockControl) -> None:
         self._clock = clock
         self._clock_control = clock_control
-        self._guard = guard
 
-    def routes(self) -> Routes:
-        """The route table."""
+    def routes(self) -> Sequence[Route]:
+        """The routes of the clock."""
+        route = partial(Route, group="Clock")
+        shows = (Answer(ClockView),)
+        no_body = Body(Nothing, optional=True)
         return [
-            ("GET", "/_sandbox/clock", self._guard(self.show)),
-            ("POST", "/_sandbox/clock/advance", self._guard(self.advance)),
-            ("POST", "/_sandbox/clock/freeze", self._guard(self.freeze)),
-            ("POST", "/_sandbox/clock/resume", self._guard(self.resume)),
-        ]
+            route(
+                "GET", "/_sandbox/clock", self.show, "show gateway time",
+                answers=shows, query=Query(Nothing),
+            ),
+            route(
+                "POST", "/_sandbox/clock/advance", self.advance,
+                "move gateway time on; answers after everything that was due has run",
+                answers=(Answer(AdvancedClock),), body=Body(Advance),
+            ),
+            route(
+                "POST", "/_sandbox/clock/freeze", self.freeze,
+                "stop gateway time; `advance` still moves it",
+                answers=shows, body=no_body,
+            ),
+            route(
+                "POST", "/_sandbox/clock/resume", self.resume,
+                "let gateway time run on from where it stands",
+                answers=shows, body=no_body,
+            ),
+        ]  # fmt: skip
 
-    async def show(self, request: web.Request) -> web.Response:
-        """Gateway time, whether it stands still, and how far it was moved in seconds."""
-        query_of(request, Nothing)
-        return web.json_response(shown(self._clock))
+    async def show(self, _request: web.Request, _asked: Nothing) -> ClockView:
+        """Show gateway time."""
+        return shown(self._clock)
 
-    async def advance(self, request: web.Request) -> web.Response:
-        """Move time on; answers when all that fell due on the way is done, callbacks included."""
-        by = timedelta(seconds=(await body_of(request, Advance)).seconds)
-        ran = await self._clock_control.advance(by)
-        return web.json_response({**shown(self._clock), "ran": [_job(job) for job in ran]})
+    async def advance(self, _request: web.Request, asked: Advance) -> AdvancedClock:
+        """Move time on; answer when all that fell due on the way is done, callbacks included."""
+        ran = await self._clock_control.advance(timedelta(seconds=asked.seconds))
+        return {**shown(self._clock), "ran": [_job_view(job) for job in ran]}
 
-    async def freeze(self, request: web.Request) -> web.Response:
-        """Let gateway time stand still; what is due now is still done, and `advance` works."""
-        return await self._set(request, self._clock_control.freeze)
+    async def freeze(self, _request: web.Request, _asked: Nothing) -> ClockView:
+        """Stop gateway time. What is due now is still done, and `advance` works."""
+        await self._clock_control.freeze()
+        return shown(self._clock)
 
-    async def resume(self, request: web.Request) -> web.Response:
-        """Let gateway time go on from where it stands."""
-        return await self._set(request, self._clock_control.resume)
-
-    async def _set(
-        self, request: web.Request, change: Callable[[], Awaitable[None]]
-    ) -> web.Response:
-        await body_of(request, Nothing, optional=True)
-        await change()
-        return web.json_response(shown(self._clock))
+    async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
+        """Let gateway time run on from where it stands."""
+        await self._clock_control.resume()
+        return shown(self._clock)
 
 
-def _job(job: Job) -> dict[str, object]:
-    """A job that ran: `subject` is the id of the transaction, callback, page or send."""
+def _job_view(job: Job) -> JobView:
     return {
         "due_at": iso(job.due_at),
         "kind": job.kind.value,

@@ -3,28 +3,23 @@
 Source: docs/control-api.md; the format is the HTML standard's.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from aiohttp import web
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.control.control_input import (
-    LARGEST_INTEGER,
-    SERVICE_ID,
-    Guard,
-    Input,
-    InQuery,
-    Routes,
-    query_of,
-)
+from sandbox_sim.web.control.input_models import SERVICE_ID, Input, QueryServiceId
+from sandbox_sim.web.routes import Answer, Query, Route
 
-# After so much real time without an event a comment is sent, lest a proxy take us for dead.
+# Seconds of real time without an event after which a comment is sent: a proxy would close the
+# connection.
 KEEP_ALIVE_S: Final = 15.0
 _KEEP_ALIVE: Final = b": keep-alive\n\n"
-# When whoever was cut off should come back, in ms.
+# Milliseconds after which a reader that was cut off connects again.
 _RETRY: Final = b"retry: 1000\n\n"
 _HEADERS: Final = {
     "Content-Type": "text/event-stream",
@@ -33,18 +28,21 @@ _HEADERS: Final = {
 }
 
 _InTypes: Final = BeforeValidator(lambda text: frozenset(map(EventType, text.split(","))))
+_TYPE: Final = f"({'|'.join(EventType)})"
 
 
 class EventsQuery(Input):
-    """What of the feed is asked for.
+    """The query of the feed.
 
-    after: what `Last-Event-ID` says, for those who cannot send that header.
+    after: the same as the header `Last-Event-ID`, for readers that cannot send that header.
     """
 
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
-    types: Annotated[frozenset[EventType], _InTypes] = Field(
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
+    types: Annotated[
+        frozenset[EventType],
+        _InTypes,
+        WithJsonSchema({"type": "string", "pattern": f"^{_TYPE}(,{_TYPE})*$"}),
+    ] = Field(
         frozenset(EventType),
         description=f"some of {', '.join(EventType)}, with commas between and no spaces",
     )
@@ -52,24 +50,29 @@ class EventsQuery(Input):
 
 
 class EventRoutes:
-    """The feed, for whoever holds the control token."""
+    """The live feed."""
 
-    def __init__(self, feed: Feed, clock: Clock, guard: Guard) -> None:
+    def __init__(self, feed: Feed, clock: Clock) -> None:
         self._feed = feed
         self._clock = clock
-        self._guard = guard
 
-    def routes(self) -> Routes:
-        """The route table."""
-        return [("GET", "/_sandbox/events", self._guard(self.events))]
+    def routes(self) -> Sequence[Route]:
+        """The route of the feed."""
+        return [
+            Route(
+                "GET", "/_sandbox/events", self.events,
+                "send everything that happens, as Server-Sent Events",
+                "Events", (Answer(None, media_type="text/event-stream"),),
+                query=Query(EventsQuery),
+            ),
+        ]  # fmt: skip
 
     async def end(self, _app: web.Application) -> None:
-        """The server stops: let all readers go, for it waits for whoever it still answers."""
+        """Close the feed when the server stops: the server waits for every open answer."""
         self._feed.close()
 
-    async def events(self, request: web.Request) -> web.StreamResponse:
-        """Events as they come, until the reader goes, does not read, or the server stops."""
-        asked = query_of(request, EventsQuery)
+    async def events(self, request: web.Request, asked: EventsQuery) -> web.StreamResponse:
+        """Send events as they come, until the reader goes, does not read, or the server stops."""
         wanted = EventFilter(asked.service_id, asked.types)
         after = request.headers.get("Last-Event-ID") or asked.after
         answer = web.StreamResponse(headers=_HEADERS)

@@ -1,12 +1,13 @@
 """Faults as they are posted to `/_sandbox/faults`. Source: docs/control-api.md."""
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, NotRequired, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from sandbox_sim.domain.control.faults import FAULT_STATUSES, MAX_LATENCY_S, AnswerFault
-from sandbox_sim.web.control.control_input import Input
+from sandbox_sim.domain.control.user_rules import UserRuleView
+from sandbox_sim.web.control.input_models import Input
 from sandbox_sim.web.control.user_rules import UserRuleBody
 
 _MOST_MS: Final = MAX_LATENCY_S * 1000
@@ -20,7 +21,7 @@ Yes = Literal[True]
 
 
 def _wrong() -> PydanticCustomError:
-    """Says no more than the description of the field does."""
+    """An error without a text of its own: the description of the field says what is wanted."""
     return PydanticCustomError("wrong", "is wrong")
 
 
@@ -32,6 +33,8 @@ def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
 
 class OneOf(Input):
     """An object that has exactly one of its fields."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
@@ -77,8 +80,18 @@ class OneFault(OneOf):
     timeout: Yes | None = Field(None, description="true")
 
 
+class FaultView(UserRuleView):
+    """A fault as the control API shows it."""
+
+    fault: dict[str, Any]
+    probability: float
+    every: int
+    retry_after_s: NotRequired[int]
+    processed: NotRequired[bool]
+
+
 class FaultBody(UserRuleBody):
-    """What is posted to add a fault."""
+    """The body that adds a fault."""
 
     fault: OneFault = Field(description=OneFault.described())
     probability: float = Field(1, ge=0, le=1, description="a number from 0 to 1")
@@ -92,7 +105,7 @@ class FaultBody(UserRuleBody):
     processed: bool | None = Field(None, description="true or false")
 
     def contradiction(self) -> str | None:
-        """What does not go with the fault."""
+        """The field that does not fit the fault, in a sentence; None where all do."""
         if self.retry_after_s is not None and self.fault.status != 429:
             return "retry_after_s goes with fault.status 429 only: leave it out"
         if self.processed is not None and not any(

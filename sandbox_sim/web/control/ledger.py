@@ -1,41 +1,38 @@
 """The ledger under `/_sandbox/ledger`: postings, balances, and SMS units topped up. Source: D22."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.callbacks.callbacks import plain_decimal
-from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, shown
+from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, PostingView, shown
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.web.control.control_input import (
+from sandbox_sim.web.control.input_models import (
     LARGEST_INTEGER,
     SERVICE_ID,
-    Guard,
     Input,
-    InQuery,
     ListQuery,
-    Routes,
-    body_of,
-    query_of,
+    QueryServiceId,
 )
+from sandbox_sim.web.routes import Answer, Body, Query, Route
 
 MAX_TOPUP = 1_000_000_000
 
 
 class Topup(Input):
-    """What `POST ledger/topup` takes."""
+    """The body of `POST ledger/topup`."""
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     units: int = Field(gt=0, le=MAX_TOPUP, description=f"an integer from 1 to {MAX_TOPUP}")
 
 
 class LedgerListQuery(ListQuery):
-    """What `GET ledger` takes; `service_id`, `account`, `reason` and `subject` are filters."""
+    """The query of `GET ledger`; `service_id`, `account`, `reason` and `subject` are filters."""
 
-    service_id: Annotated[int, InQuery] | None = Field(
-        None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID
-    )
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
     account: Account | None = Field(None, strict=False, description=f"one of {', '.join(Account)}")
     reason: Literal[REASONS] | None = Field(  # type: ignore[valid-type]
         None, description=f"one of {', '.join(REASONS)}"
@@ -48,7 +45,7 @@ class LedgerListQuery(ListQuery):
     )
 
     def query(self) -> LedgerQuery:
-        """The query that is asked for."""
+        """The query for the ledger."""
         return LedgerQuery(
             service_id=self.service_id,
             account=self.account,
@@ -59,45 +56,81 @@ class LedgerListQuery(ListQuery):
         )
 
 
+class NumberedPosting(PostingView):
+    """A posting under the number that the store gave it."""
+
+    id: int
+
+
+class BalanceView(TypedDict):
+    """A balance beside the sum of all postings of its account."""
+
+    service_id: int
+    account: Annotated[str, Account]
+    balance: str
+    sum_of_postings: str
+    agrees: Annotated[bool, "whether the two are the same"]
+
+
+class LedgerPage(TypedDict):
+    """A page of postings, newest first; the first page also has the balances."""
+
+    postings: list[NumberedPosting]
+    next: Annotated[int | None, "the value of `after` for the next page; null on the last one"]
+    balances: NotRequired[list[BalanceView]]
+    agrees: NotRequired[Annotated[bool, "whether every balance is the sum of its postings"]]
+
+
+class SmsBalance(TypedDict):
+    """The SMS units that a service has."""
+
+    service_id: int
+    sms_balance: int
+
+
 class LedgerRoutes:
-    """The accounts of every service, for whoever holds the control token."""
+    """The accounts of every service."""
 
-    def __init__(self, ledger: Ledger, guard: Guard) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._guard = guard
 
-    def routes(self) -> Routes:
-        """The route table."""
+    def routes(self) -> Sequence[Route]:
+        """The routes of the ledger."""
+        route = partial(Route, group="Ledger")
         return [
-            ("GET", "/_sandbox/ledger", self._guard(self.list)),
-            ("POST", "/_sandbox/ledger/topup", self._guard(self.topup)),
-        ]
+            route(
+                "GET", "/_sandbox/ledger", self.list, "list postings and balances",
+                answers=(Answer(LedgerPage),), query=Query(LedgerListQuery),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/topup", self.topup, "add SMS units to a service",
+                answers=(Answer(SmsBalance),), body=Body(Topup),
+            ),
+        ]  # fmt: skip
 
-    async def topup(self, request: web.Request) -> web.Response:
-        """Add SMS units to a service; answers with `sms_balance`, the units that it has then."""
-        body = await body_of(request, Topup)
-        balance = await self._ledger.topup(body.service_id, body.units)
-        return web.json_response({"service_id": body.service_id, "sms_balance": balance})
+    async def topup(self, _request: web.Request, asked: Topup) -> SmsBalance:
+        """Add SMS units to a service; answer with the units that it has then."""
+        balance = await self._ledger.topup(asked.service_id, asked.units)
+        return {"service_id": asked.service_id, "sms_balance": balance}
 
-    async def list(self, request: web.Request) -> web.Response:
-        """Postings, newest first; with the first page, balances beside the sum of all postings.
+    async def list(self, _request: web.Request, asked: LedgerListQuery) -> LedgerPage:
+        """List postings, newest first; the first page also has the balances.
 
-        `next` is what to send as `after` for the page that follows, null on the last one. Amounts
-        are plain decimals in strings, GHS or SMS units. `balances` are those of the service asked
-        for, or of all, whatever the other filters; pages that go on after an id have none of them.
+        Amounts are plain decimals in strings, GHS or SMS units. `balances` are those of the
+        service in the query, or of all services, whatever the other filters are.
         """
-        page = await self._ledger.page(query_of(request, LedgerListQuery).query())
-        answer: dict[str, object] = {
+        page = await self._ledger.page(asked.query())
+        answer: LedgerPage = {
             "postings": [{"id": line.number, **shown(line.posting)} for line in page.lines],
             "next": page.next,
         }
         if page.audits is not None:
-            answer["balances"] = [_balance(audit) for audit in page.audits]
+            answer["balances"] = [_balance_view(audit) for audit in page.audits]
             answer["agrees"] = all(audit.agrees for audit in page.audits)
-        return web.json_response(answer)
+        return answer
 
 
-def _balance(audit: Audit) -> dict[str, object]:
+def _balance_view(audit: Audit) -> BalanceView:
     return {
         "service_id": audit.service_id,
         "account": audit.account.value,

@@ -1,4 +1,4 @@
-"""What is posted to add an override. Source: docs/control-api.md."""
+"""Overrides as they are posted to `/_sandbox/overrides`. Source: docs/control-api.md."""
 
 from typing import Any
 
@@ -12,9 +12,10 @@ from sandbox_sim.domain.control.overrides import (
     contradiction,
     parse_override,
 )
+from sandbox_sim.domain.control.user_rules import UserRuleView
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import CATALOGUE
-from sandbox_sim.web.control.control_input import Input
+from sandbox_sim.web.control.input_models import Input
 from sandbox_sim.web.control.user_rules import UserRuleBody
 
 _CODE = f"one of {', '.join(CATALOGUE)}"
@@ -24,7 +25,7 @@ _CODES = f"^({'|'.join(CATALOGUE)})$"
 
 
 class OutcomeBody(Input):
-    """What is answered, and what becomes of the transaction."""
+    """The answer to the request, and the status that the transaction ends with."""
 
     status: Status | None = Field(None, description=f"one of {', '.join(Status)}")
     response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
@@ -45,8 +46,16 @@ class BehaviourBody(Input):
     before_response: bool = Field(False, description=_SWITCH)
 
 
+class OverrideView(UserRuleView):
+    """An override as the control API shows it."""
+
+    outcome: dict[str, str]
+    delay_ms: int
+    callback: dict[str, Any]
+
+
 class OverrideBody(UserRuleBody):
-    """An override: the requests that it is for, and what is asked for."""
+    """The body that adds an override: the requests that it applies to, and their outcome."""
 
     outcome: OutcomeBody = Field(
         OutcomeBody(), description="an object with status or response_code"
@@ -57,14 +66,14 @@ class OverrideBody(UserRuleBody):
     )
 
     def contradiction(self) -> str | None:
-        """What cannot be had together, or of the operation that is named."""
+        """What contradicts itself or the operation that is named, in a sentence; else None."""
         if None not in {self.outcome.code, self.outcome.response_code}:
             return "outcome.code is short for outcome.response_code: leave one of them out"
         asked = contradiction(self._override(), self.match.operation)
         return asked or super().contradiction()
 
     def effect(self) -> dict[str, Any]:
-        """What is asked for, as `domain.overrides` reads it."""
+        """The outcome, as `domain.control.overrides` reads it."""
         effect = self._override().shown()
         del effect["id"]
         return effect

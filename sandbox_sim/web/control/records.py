@@ -1,20 +1,19 @@
-"""Requests, transactions, callbacks and messages under `/_sandbox/`: found, awaited, steered.
+"""Requests, transactions, callbacks and SMS under `/_sandbox/`: list, find and wait for them.
 
-Every kind of record has the same routes: its list, one of it, and `find`, `count` and `wait`.
+Every kind of record has the same routes: its list, one record, and `find`, `count` and `wait`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple, TypedDict
 
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.payments import transactions
-from sandbox_sim.domain.payments.transactions import Status
-from sandbox_sim.gateway.control.manual_actions import ManualActions
+from sandbox_sim.domain.callbacks.callbacks import CallbackView
+from sandbox_sim.domain.control.journal import RequestView
+from sandbox_sim.domain.payments.transactions import TransactionView
+from sandbox_sim.domain.sms.sms_messages import MessageView
 from sandbox_sim.gateway.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -23,48 +22,42 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.http_addresses import EXPECTED
-from sandbox_sim.web.api.address_fields import WebAddress
-from sandbox_sim.web.control.control_input import (
-    LARGEST_INTEGER,
-    SERVICE_ID,
-    BadInput,
-    Guard,
-    Input,
-    PageQuery,
-    Routes,
-    ServiceQuery,
-    Wait,
-    body_of,
-    error,
-    query_of,
-)
-from sandbox_sim.web.transport.disconnection import answer_of_wait
+from sandbox_sim.web.control.errors import BAD_REQUEST, NOT_FOUND, TIMEOUT, error_response
+from sandbox_sim.web.control.handlers import Reply
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER, PageQuery, Wait
+from sandbox_sim.web.control.input_parsing import BadInput
+from sandbox_sim.web.control.waits import answer_of_wait
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Route
 
-W = TypeVar("W", bound=Wait)
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {
-        "requests": REQUESTS,
-        "transactions": TRANSACTIONS,
-        "callbacks": CALLBACKS,
-        "sms": MESSAGES,
-    }
+class RecordKind(NamedTuple):
+    """The records of one kind: their name in paths and answers, and how one is shown."""
+
+    plural: str
+    kind: Kind
+    view: Any
+
+
+KINDS: Final = (
+    RecordKind("requests", REQUESTS, RequestView),
+    RecordKind("transactions", TRANSACTIONS, TransactionView),
+    RecordKind("callbacks", CALLBACKS, CallbackView),
+    RecordKind("sms", MESSAGES, MessageView),
 )
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
-_SETTLED: Final = ("000", "001", "003")
+TRANSACTION: Final = "/_sandbox/transactions/{service_id}/{transaction_id}"
 
 
 class Search(Wait):
-    """What `find`, `count` and `wait` take."""
+    """The body of `find`, `count` and `wait`."""
 
     limit: int = Field(100, ge=1, le=1000, description="an integer from 1 to 1000")
 
 
 class RecordListQuery(PageQuery):
-    """What the lists take, beside a filter for each field."""
+    """The query of the lists, beside a filter for each field."""
 
     # NUL is refused because no database takes it.
     after: str | None = Field(
@@ -74,142 +67,114 @@ class RecordListQuery(PageQuery):
     )
 
 
-class ResetBody(Input):
-    """What `reset` takes: one service, or nothing for all."""
+class Count(TypedDict):
+    """How many records match."""
 
-    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
-
-
-class SettleBody(Input):
-    """What `settle` takes."""
-
-    status: str = Field(
-        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {', '.join(_SETTLED)}"
-    )
-
-
-class ResendBody(Input):
-    """What `resend` takes; without `url` the callback goes where it went before."""
-
-    url: WebAddress | None = Field(None, description=EXPECTED)
+    count: int
 
 
 class RecordRoutes:
-    """What the gateway has done, for whoever holds the control token."""
+    """Finds what the gateway has done."""
 
-    def __init__(self, records: Records, manual_actions: ManualActions, guard: Guard) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
-        self._manual_actions = manual_actions
-        self._guard = guard
 
-    def routes(self) -> Routes:
-        """The route table."""
-        by_hand: Routes = [
-            ("POST", "/_sandbox/reset", self.reset),
-            ("GET", "/_sandbox/requests/{name}", partial(self.one, "requests")),
-            ("DELETE", "/_sandbox/requests", self.clear_requests),
-            ("GET", "/_sandbox/transactions/{service_id}/{transaction_id}", self.transaction),
-            ("POST", "/_sandbox/transactions/{service_id}/{transaction_id}/settle", self.settle),
-            ("GET", "/_sandbox/callbacks/{name}", partial(self.one, "callbacks")),
-            ("POST", "/_sandbox/callbacks/{name}/resend", self.resend),
-            ("GET", "/_sandbox/sms/{name}", partial(self.one, "sms")),
-        ]
-        of_each: Routes = [
-            (method, f"/_sandbox/{plural}{path}", partial(handler, plural))
-            for plural in KINDS
-            for method, path, handler in (
-                ("GET", "", self.list),
-                ("POST", "/find", self.find),
-                ("POST", "/count", self.count),
-                ("POST", "/wait", self.wait),
-            )
-        ]
-        return [(method, path, self._guard(do)) for method, path, do in (*of_each, *by_hand)]
+    def routes(self) -> Sequence[Route]:
+        """The routes of all kinds."""
+        return [
+            *(route for kind in KINDS for route in self._routes_of(kind)),
+            Route(
+                "GET", TRANSACTION, self.transaction,
+                "show the newest transaction with this identifier, with its timeline",
+                "Transactions", (Answer(TransactionView),), errors=(BAD_REQUEST, NOT_FOUND),
+            ),
+        ]  # fmt: skip
 
-    async def list(self, plural: str, request: web.Request) -> web.Response:
-        """Newest first; `next` is what to send as `after` for those that follow."""
-        kind = KINDS[plural]
-        shown = await page_of(self._records, kind, plural, request)
-        if kind is REQUESTS:
-            service_id = _filters(request, kind).get("service_id")
+    def _routes_of(self, of: RecordKind) -> Sequence[Route]:
+        plural, kind, view = of
+        route = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
+        path = f"/_sandbox/{plural}"
+        search = Body(Search, optional=True, match_fields=kind.fields)
+        page = ListOf(plural, view, has_dropped=kind is REQUESTS)
+        routes = [
+            route(
+                "GET", path, partial(self.list, of), f"list {plural}, newest first",
+                answers=(Answer(page),), query=list_query(kind.fields),
+            ),
+            route(
+                "POST", f"{path}/find", partial(self.find, of), f"find {plural}, newest first",
+                answers=(Answer(ListOf(plural, view)),), body=search,
+            ),
+            route(
+                "POST", f"{path}/count", partial(self.count, of), f"count {plural}",
+                answers=(Answer(Count),), body=search,
+            ),
+            route(
+                "POST", f"{path}/wait", partial(self.wait, of), f"wait for {plural}",
+                answers=(Answer(ListOf(plural, view, has_next=False)),), body=search,
+                errors=(TIMEOUT,),
+            ),
+        ]  # fmt: skip
+        if kind is not TRANSACTIONS:  # one of them is found by two ids
+            routes.append(
+                route(
+                    "GET", f"{path}/{{id}}", partial(self.one, of), f"show one of the {plural}",
+                    answers=(Answer(view),), errors=(NOT_FOUND,),
+                ),
+            )  # fmt: skip
+        return routes
+
+    async def list(
+        self, of: RecordKind, request: web.Request, asked: RecordListQuery
+    ) -> dict[str, object]:
+        """List records, newest first; `next` is the value of `after` for the next page."""
+        page = await page_of(self._records, of.kind, of.plural, request, asked)
+        if of.kind is REQUESTS:
+            service_id = _filters(request, of.kind).get("service_id")
             of_one = service_id if isinstance(service_id, int) else None
-            shown["dropped"] = await self._records.dropped_requests(of_one)
-        return web.json_response(shown)
+            page["dropped"] = await self._records.dropped_requests(of_one)
+        return page
 
-    async def clear_requests(self, request: web.Request) -> web.Response:
-        """Empty the journal, of the service in the query if there is one."""
-        asked = query_of(request, ServiceQuery)
-        return web.json_response({"deleted": await self._records.clear_requests(asked.service_id)})
+    async def find(self, of: RecordKind, _request: web.Request, asked: Search) -> Reply:
+        """Find the records that match, newest first."""
+        check_match(asked, of.kind)
+        found = await self._records.find(of.kind, asked.match, asked.limit)
+        return {of.plural: found.records, "next": found.next}
 
-    async def reset(self, request: web.Request) -> web.Response:
-        """Begin anew: all that was done for one service, or for all, is forgotten."""
-        asked = await body_of(request, ResetBody, optional=True)
-        await self._manual_actions.reset(asked.service_id)
-        return web.json_response({"service_id": asked.service_id})
+    async def count(self, of: RecordKind, _request: web.Request, asked: Search) -> Count:
+        """Count the records that match."""
+        check_match(asked, of.kind)
+        return {"count": await self._records.count(of.kind, asked.match)}
 
-    async def find(self, plural: str, request: web.Request) -> web.Response:
-        """Those that match, newest first."""
-        kind = KINDS[plural]
-        search = await search_of(request, kind, Search)
-        found = await self._records.find(kind, search.match, search.limit)
-        return web.json_response({plural: found.records, "next": found.next})
+    async def wait(self, of: RecordKind, request: web.Request, asked: Search) -> Reply:
+        """Wait until `count` records match; HTTP 408 after `timeout_s`."""
+        check_match(asked, of.kind)
+        waiting = self._records.wait(of.kind, asked.match, asked.count, asked.timeout_s)
+        return await answer_of_wait(request, waiting, asked, of.plural)
 
-    async def count(self, plural: str, request: web.Request) -> web.Response:
-        """How many match."""
-        kind = KINDS[plural]
-        search = await search_of(request, kind, Search)
-        return web.json_response({"count": await self._records.count(kind, search.match)})
+    async def one(self, of: RecordKind, request: web.Request) -> Reply:
+        """Show one record by its id."""
+        name = request.match_info["id"]
+        found = await self._records.find(of.kind, {of.kind.name: name}, limit=1)
+        return found.records[0] if found.records else no_such(of.plural, name)
 
-    async def wait(self, plural: str, request: web.Request) -> web.Response:
-        """Those that match, as soon as there are `count` of them; HTTP 408 after `timeout_s`."""
-        kind = KINDS[plural]
-        search = await search_of(request, kind, Search)
-        waiting = self._records.wait(kind, search.match, search.count, search.timeout_s)
-        return await answer_of_wait(request, waiting, search, plural)
-
-    async def one(self, plural: str, request: web.Request) -> web.Response:
-        """One record by its id."""
-        kind = KINDS[plural]
-        name = request.match_info["name"]
-        found = await self._records.find(kind, {kind.name: name}, limit=1)
-        return web.json_response(found.records[0]) if found.records else _no_such(plural, name)
-
-    async def transaction(self, request: web.Request) -> web.Response:
-        """The newest transaction of this id with its timeline, while its status can be asked."""
-        service_id, transaction_id = _transaction_of(request)
+    async def transaction(self, request: web.Request) -> Reply:
+        """Show the newest transaction with this id, while its status can be asked for."""
+        service_id, transaction_id = transaction_of(request)
         match = {"service_id": service_id, "transaction_id": transaction_id}
         found = await self._records.find(TRANSACTIONS, match, limit=1)
-        if not found.records:
-            return _no_such("transactions", transaction_id)
-        return web.json_response(found.records[0])
+        return found.records[0] if found.records else no_such("transactions", transaction_id)
 
-    async def settle(self, request: web.Request) -> web.Response:
-        """Decide a pending transaction now; HTTP 409 for one that is decided."""
-        service_id, transaction_id = _transaction_of(request)
-        to = Status((await body_of(request, SettleBody)).status)
-        settled = await self._manual_actions.settle(service_id, transaction_id, to)
-        if settled is None:
-            return _no_such("transactions", transaction_id)
-        if not settled.was_pending:
-            text = f"the transaction has status {settled.transaction.status} and keeps it"
-            return error(409, "already_decided", text)
-        return web.json_response(transactions.shown(settled.transaction))
 
-    async def resend(self, request: web.Request) -> web.Response:
-        """Send a callback once more, now; its attempts tell what comes of it."""
-        name = request.match_info["name"]
-        url = (await body_of(request, ResendBody, optional=True)).url
-        callback = await self._manual_actions.resend(name, url)
-        if callback is None:
-            return _no_such("callbacks", name)
-        return web.json_response(callbacks.shown(callback), status=202)
+def list_query(fields: tuple[str, ...]) -> Query:
+    """The query of a list of records: every field of a record is a filter."""
+    return Query(RecordListQuery, fields, _NUMBERS)
 
 
 async def page_of(
-    records: Records, kind: Kind, plural: str, request: web.Request
+    records: Records, kind: Kind, plural: str, request: web.Request, asked: RecordListQuery
 ) -> dict[str, object]:
-    """The page of a list that a query asks for; any field of the records is a filter."""
-    asked = query_of(request, RecordListQuery, beside=kind.fields)
+    """The page of a list that a query asks for."""
     found = await records.find(kind, _filters(request, kind), asked.page_size, asked.after)
     return {plural: found.records, "next": found.next}
 
@@ -219,18 +184,16 @@ def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
     return {name: _value(name, text) for name, text in given if name in kind.fields}
 
 
-async def search_of(request: web.Request, kind: Kind, model: type[W]) -> W:
-    """The body of a search; `match` can name what a record has, and what is inside its fields."""
-    search = await body_of(request, model, optional=True)
+def check_match(search: Wait, kind: Kind) -> None:
+    """Raise `BadInput` where `match` names a field that the records do not have."""
     unknown = [name for name in search.match if name.partition(".")[0] not in kind.fields]
     if unknown:
         known = ", ".join(kind.fields)
         raise BadInput(f"match: {', '.join(map(repr, unknown))} is no field (there are {known})")
-    return search
 
 
 def _value(name: str, text: str) -> object:
-    """A filter of a query as the value that it stands for."""
+    """A filter of a query as the JSON value that it stands for."""
     if name not in _NUMBERS:
         return None if text == "null" else text
     if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST_INTEGER:
@@ -238,12 +201,14 @@ def _value(name: str, text: str) -> object:
     return int(text)
 
 
-def _transaction_of(request: web.Request) -> tuple[int, str]:
+def transaction_of(request: web.Request) -> tuple[int, str]:
+    """The `service_id` and `transaction_id` of a path, or `BadInput`."""
     text = request.match_info["service_id"]
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
         raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
     return int(text), request.match_info["transaction_id"]
 
 
-def _no_such(plural: str, name: str) -> web.Response:
-    return error(404, "not_found", f"{plural} has no {name!r}, or has it no more")
+def no_such(plural: str, name: str) -> web.Response:
+    """HTTP 404 for a record that is not there."""
+    return error_response(NOT_FOUND, f"{plural} has no {name!r}, or has it no more")

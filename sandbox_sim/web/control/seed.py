@@ -1,19 +1,16 @@
 """Made-up people under `/_sandbox/seed`. Source: docs/control-api.md."""
 
+from collections.abc import Sequence
+from typing import TypedDict
+
 from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.gateway.control.seeding import Seeding
-from sandbox_sim.web.control.control_input import (
-    LARGEST_INTEGER,
-    SERVICE_ID,
-    Guard,
-    Input,
-    Routes,
-    body_of,
-    error,
-)
+from sandbox_sim.web.control.errors import SEEDED_ALREADY, error_response
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER, SERVICE_ID, Input
 from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.routes import Answer, Body, Route
 
 MOST = 1000
 # Where the callbacks of payments go that are still pending.
@@ -21,7 +18,7 @@ _INBOX = "/_sandbox/inbox/seed"
 
 
 class SeedBody(Input):
-    """What `seed` takes, or nothing."""
+    """The body of `seed`; every field is optional."""
 
     seed: int = Field(
         42, ge=0, le=LARGEST_INTEGER, description=f"an integer from 0 to {LARGEST_INTEGER}"
@@ -30,32 +27,61 @@ class SeedBody(Input):
     service_id: int = Field(55, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 
-class SeedRoutes:
-    """Something to look at, for whoever holds the control token."""
+class PersonView(TypedDict):
+    """A made-up customer."""
 
-    def __init__(self, seeding: Seeding, our_address: OurAddress, guard: Guard) -> None:
+    name: str
+    customer_number: str
+    nw: str
+
+
+class Seeded(TypedDict):
+    """What `seed` made."""
+
+    seed: int
+    service_id: int
+    payments: int
+    messages: int
+    people: list[PersonView]
+
+
+class SeedRoutes:
+    """Fills a service with records to look at."""
+
+    def __init__(self, seeding: Seeding, our_address: OurAddress) -> None:
         self._seeding = seeding
         self._our_address = our_address
-        self._guard = guard
 
-    def routes(self) -> Routes:
-        """The route table."""
-        return [("POST", "/_sandbox/seed", self._guard(self.seed))]
+    def routes(self) -> Sequence[Route]:
+        """The route of seeding."""
+        return [
+            Route(
+                "POST", "/_sandbox/seed", self.seed,
+                "fill a service with made-up people, payments and SMS",
+                "Seed", (Answer(Seeded),),
+                body=Body(SeedBody, optional=True), errors=(SEEDED_ALREADY,),
+            ),
+        ]  # fmt: skip
 
-    async def seed(self, request: web.Request) -> web.Response:
+    async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
         """Fill a service: `count` payments and SMS; HTTP 409 where any of them are there."""
-        asked = await body_of(request, SeedBody, optional=True)
         inbox = self._our_address(request) + _INBOX
         seeded = await self._seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
         if seeded is None:
             there = f"service {asked.service_id} has what seed {asked.seed} makes already"
-            return error(409, "seeded_already", f"{there}: reset the service or take another seed")
-        return web.json_response(
-            {
-                "seed": asked.seed,
-                "service_id": asked.service_id,
-                "payments": seeded.payments,
-                "messages": seeded.messages,
-                "people": [person._asdict() for person in seeded.sample.people],
-            }
-        )
+            hint = "reset the service or take another seed"
+            return error_response(SEEDED_ALREADY, f"{there}: {hint}")
+        return {
+            "seed": asked.seed,
+            "service_id": asked.service_id,
+            "payments": seeded.payments,
+            "messages": seeded.messages,
+            "people": [
+                {
+                    "name": person.name,
+                    "customer_number": person.customer_number,
+                    "nw": person.nw,
+                }
+                for person in seeded.sample.people
+            ],
+        }

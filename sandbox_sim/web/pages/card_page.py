@@ -1,8 +1,11 @@
 """The hosted card page: a plain page with Pay, Fail and Cancel. Source: D20."""
 
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from html import escape
 from string import punctuation
+from typing import Annotated, NotRequired, TypedDict
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
@@ -12,9 +15,9 @@ from sandbox_sim.domain.callbacks.callbacks import plain_decimal
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, Choice
 from sandbox_sim.domain.payments.transactions import WORDING, Status
 from sandbox_sim.gateway.payments.card_page import CardPages, Page
-from sandbox_sim.web.control.control_input import Guard, Routes
+from sandbox_sim.web.routes import HTML, Access, Answer, Body, Route
 
-# `no-referrer` would have browsers send the form with `Origin: null`, as from nowhere.
+# With `no-referrer`, browsers would send the form with `Origin: null`.
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
@@ -34,23 +37,50 @@ _CARD_FIELD = (
 )
 
 
-class CardPageRoutes:
-    """Routes under `/_sandbox/pay/{id}`; the id is the key, so there is no other.
+class CardForm(TypedDict):
+    """The form of the page."""
 
-    Any page may lead to this one; only this one may send its form.
+    choice: Annotated[str, Choice]
+    card_number: NotRequired[Annotated[str, "where the page asks for it"]]
+
+
+class CardPageRoutes:
+    """Routes under `/_sandbox/pay/{id}`. The id is a secret, so the page needs no token.
+
+    Any page may link to this one. Only this one may send its form.
     """
 
-    def __init__(self, pages: CardPages, guard: Guard) -> None:
+    def __init__(self, pages: CardPages) -> None:
         self._pages = pages
-        self._guard = guard
 
-    def routes(self) -> Routes:
-        """The route table."""
+    def routes(self) -> Sequence[Route]:
+        """The routes of the card page."""
+        path = PAY_PAGES + "/{id}"
+        route = partial(Route, group="Payment page")
+        page = Answer(None, media_type=HTML, when="the page")
+        gone = Answer(None, 404, HTML, "no such page, or its 15 minutes are over")
         return [
-            ("GET", PAY_PAGES + "/{id}", self.view),
-            ("HEAD", PAY_PAGES + "/{id}", self.view),
-            ("POST", PAY_PAGES + "/{id}", self._guard.own_page(self.choose)),
-        ]
+            route(
+                "GET", path, self.view,
+                "open the page; from then on the payment does not complete by itself",
+                answers=(page, gone), access=Access.OPEN,
+            ),
+            route(
+                "HEAD", path, self.view, "look at the page without opening it",
+                answers=(page, gone), access=Access.OPEN,
+            ),
+            route(
+                "POST", path, self.choose, "pay, fail or cancel",
+                answers=(
+                    page,
+                    Answer(None, 303, None, "paid; the browser goes on to `landing_page`"),
+                    Answer(None, 400, HTML, "the form has no valid `choice`"),
+                    gone,
+                ),
+                body=Body(CardForm, media_type="application/x-www-form-urlencoded"),
+                access=Access.OWN_PAGE,
+            ),
+        ]  # fmt: skip
 
     async def view(self, request: web.Request) -> web.Response:
         """Show the page. A GET opens it; a HEAD only looks."""
@@ -59,11 +89,11 @@ class CardPageRoutes:
         return _not_found() if page is None else _html(page)
 
     async def choose(self, request: web.Request) -> web.Response:
-        """Take the decision; after paying the browser goes on to the landing page."""
-        form = await request.post()
+        """Take the choice of the customer; after paying the browser goes to the landing page."""
         try:
+            form = await request.post()
             choice = Choice(str(form.get("choice", "")))
-        except ValueError:
+        except ValueError:  # no choice, or a body that is no form
             text = "<p>Choose Pay, Fail or Cancel.</p>"
             return _answer("Nothing was chosen", text, status=400)
         card_number = "".join(str(form.get("card_number", "")).split())
@@ -77,14 +107,14 @@ class CardPageRoutes:
 
 
 def _paid(page: Page) -> bool:
-    """Or left pending by an override: the customer does not know yet."""
+    """Whether the customer paid. An override can leave the payment pending all the same."""
     return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
 
 
 def _location(address: str) -> str:
-    """The address as a header takes it; one that is ASCII stays to the letter, it may be signed."""
+    """The address in ASCII, for a header. An ASCII address is kept exactly: it may be signed."""
     if not address.isascii():
-        with suppress(ValueError):  # what no host can have goes on as it is, for the browser to say
+        with suppress(ValueError):  # not a valid host: the browser shows the error
             address = str(URL(address))
     return quote(address, safe=punctuation)
 

@@ -5,13 +5,8 @@ handler that waits registers the task that may be cancelled.
 """
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any
 
-from aiohttp import web
-
-from sandbox_sim.gateway.control.wait_for_records import Came
-from sandbox_sim.web.control.control_input import Wait, error, too_late
 from sandbox_sim.web.transport.half_close import HalfCloseProtocol
 
 
@@ -43,23 +38,3 @@ class DisconnectProtocol(HalfCloseProtocol):
     def _cancel_tasks(self) -> None:
         for task in self._until_disconnected:
             task.cancel()
-
-
-async def answer_of_wait(
-    request: web.Request, waiting: Coroutine[Any, Any, Came], asked: Wait, plural: str
-) -> web.Response:
-    """The records that a wait ends with, or HTTP 408; it ends at once when the client has left."""
-    task = asyncio.create_task(waiting)
-    protocol = request.protocol
-    if isinstance(protocol, DisconnectProtocol):
-        protocol.cancel_when_disconnected(task)
-    try:
-        await asyncio.wait({task})
-    finally:
-        task.cancel()  # where this handler itself is cancelled
-    if task.cancelled():
-        return error(408, "disconnected", "The client closed the connection")  # nobody reads it
-    came = task.result()
-    if came.records is None:
-        return too_late(asked, came.matching)
-    return web.json_response({plural: came.records})

@@ -1,0 +1,74 @@
+"""The errors of the control API: one catalogue, and one function that writes them."""
+
+from typing import Final
+
+from aiohttp import web
+
+from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.web.routes import Access, ErrorCode, Route
+
+BAD_REQUEST: Final = ErrorCode(
+    400, "bad_request", "the body or the query is wrong; the message names each field"
+)
+UNAUTHORIZED: Final = ErrorCode(401, "unauthorized", "the token is missing or wrong")
+HOST_NOT_ALLOWED: Final = ErrorCode(
+    403, "host_not_allowed", "the header `Host` names no host of this server"
+)
+ORIGIN_NOT_ALLOWED: Final = ErrorCode(
+    403, "origin_not_allowed", "a page of another site sent the request"
+)
+NOT_FOUND: Final = ErrorCode(404, "not_found", "no such path, or no such record")
+METHOD_NOT_ALLOWED: Final = ErrorCode(
+    405, "method_not_allowed", "the path takes another method; the header `Allow` names it"
+)
+TIMEOUT: Final = ErrorCode(408, "timeout", "a `wait` ended before enough records matched")
+# Nobody reads it.
+DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")
+ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided")
+TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
+SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
+BODY_TOO_LARGE: Final = ErrorCode(
+    413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
+)
+INTERNAL_ERROR: Final = ErrorCode(500, "internal_error", "a fault of the server; the log has it")
+STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
+
+# The catalogue of docs/control-api.md.
+CATALOGUE: Final = (
+    BAD_REQUEST,
+    UNAUTHORIZED,
+    HOST_NOT_ALLOWED,
+    ORIGIN_NOT_ALLOWED,
+    NOT_FOUND,
+    METHOD_NOT_ALLOWED,
+    TIMEOUT,
+    ALREADY_DECIDED,
+    TOO_MANY,
+    SEEDED_ALREADY,
+    BODY_TOO_LARGE,
+    INTERNAL_ERROR,
+    STORE_UNAVAILABLE,
+)
+_OF_ACCESS: Final = {
+    Access.CONTROL: (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
+    Access.OWN_PAGE: (ORIGIN_NOT_ALLOWED,),
+    Access.DELIVERY: (ORIGIN_NOT_ALLOWED,),
+}
+
+
+def errors_of(route: Route) -> tuple[ErrorCode, ...]:
+    """Every error of a route of the control API, in the order of their HTTP statuses."""
+    found = {*route.errors, *_OF_ACCESS.get(route.access, ()), INTERNAL_ERROR, STORE_UNAVAILABLE}
+    if route.parameters:
+        found.add(NOT_FOUND)  # a name with NUL is never found
+    if route.query is not None or route.body is not None:
+        found.add(BAD_REQUEST)
+    if route.body is not None:
+        found.add(BODY_TOO_LARGE)
+    return tuple(error for error in CATALOGUE if error in found)
+
+
+def error_response(error: ErrorCode, message: str) -> web.Response:
+    """An error in the shape of the control API, with secrets in the message masked."""
+    answer = {"error": {"code": error.code, "message": redact_text(message)}}
+    return web.json_response(answer, status=error.status)

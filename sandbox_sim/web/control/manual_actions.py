@@ -1,0 +1,123 @@
+"""What a user does by hand under `/_sandbox/`: reset, settle, resend, empty the journal."""
+
+from collections.abc import Sequence
+from typing import Final, TypedDict
+
+from aiohttp import web
+from pydantic import Field
+
+from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.callbacks.callbacks import CallbackView
+from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.payments.transactions import Status, TransactionView
+from sandbox_sim.gateway.control.manual_actions import ManualActions
+from sandbox_sim.gateway.control.record_search import Records
+from sandbox_sim.http_addresses import EXPECTED
+from sandbox_sim.web.api.address_fields import WebAddress
+from sandbox_sim.web.control.errors import (
+    ALREADY_DECIDED,
+    BAD_REQUEST,
+    NOT_FOUND,
+    error_response,
+)
+from sandbox_sim.web.control.input_models import (
+    LARGEST_INTEGER,
+    SERVICE_ID,
+    Deleted,
+    Input,
+    ServiceQuery,
+)
+from sandbox_sim.web.control.records import TRANSACTION, no_such, transaction_of
+from sandbox_sim.web.routes import Answer, Body, Query, Route
+
+_SETTLED: Final = ("000", "001", "003")
+
+
+class ResetBody(Input):
+    """The body of `reset`: one service; without it all are reset."""
+
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+
+
+class SettleBody(Input):
+    """The body of `settle`."""
+
+    status: str = Field(
+        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {', '.join(_SETTLED)}"
+    )
+
+
+class ResendBody(Input):
+    """The body of `resend`; without `url` the callback goes where it went before."""
+
+    url: WebAddress | None = Field(None, description=EXPECTED)
+
+
+class WasReset(TypedDict):
+    """The service that was reset; null for all."""
+
+    service_id: int | None
+
+
+class ManualActionRoutes:
+    """Changes what the gateway has done."""
+
+    def __init__(self, records: Records, manual_actions: ManualActions) -> None:
+        self._records = records
+        self._manual_actions = manual_actions
+
+    def routes(self) -> Sequence[Route]:
+        """The routes of actions."""
+        return [
+            Route(
+                "POST", "/_sandbox/reset", self.reset,
+                "forget everything that was done, for one service or for all",
+                "Reset", (Answer(WasReset),), body=Body(ResetBody, optional=True),
+            ),
+            Route(
+                "DELETE", "/_sandbox/requests", self.clear_requests,
+                "empty the journal, of one service or of all",
+                "Requests", (Answer(Deleted),), query=Query(ServiceQuery),
+            ),
+            Route(
+                "POST", f"{TRANSACTION}/settle", self.settle,
+                "decide a pending transaction now and send its callback",
+                "Transactions", (Answer(TransactionView),), body=Body(SettleBody),
+                errors=(BAD_REQUEST, NOT_FOUND, ALREADY_DECIDED),
+            ),
+            Route(
+                "POST", "/_sandbox/callbacks/{id}/resend", self.resend,
+                "send a callback once more, now",
+                "Callbacks", (Answer(CallbackView, 202),), body=Body(ResendBody, optional=True),
+                errors=(NOT_FOUND,),
+            ),
+        ]  # fmt: skip
+
+    async def reset(self, _request: web.Request, asked: ResetBody) -> WasReset:
+        """Forget everything that was done for one service, or for all."""
+        await self._manual_actions.reset(asked.service_id)
+        return {"service_id": asked.service_id}
+
+    async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
+        """Empty the journal, of the service in the query if there is one."""
+        return {"deleted": await self._records.clear_requests(asked.service_id)}
+
+    async def settle(
+        self, request: web.Request, asked: SettleBody
+    ) -> TransactionView | web.Response:
+        """Decide a pending transaction now; HTTP 409 for one that is decided."""
+        service_id, transaction_id = transaction_of(request)
+        to = Status(asked.status)
+        settled = await self._manual_actions.settle(service_id, transaction_id, to)
+        if settled is None:
+            return no_such("transactions", transaction_id)
+        if not settled.was_pending:
+            text = f"the transaction has status {settled.transaction.status} and keeps it"
+            return error_response(ALREADY_DECIDED, text)
+        return transactions.shown(settled.transaction)
+
+    async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView | web.Response:
+        """Send a callback once more, now; its attempts show the result."""
+        name = request.match_info["id"]
+        callback = await self._manual_actions.resend(name, asked.url)
+        return no_such("callbacks", name) if callback is None else callbacks.shown(callback)

@@ -1,0 +1,178 @@
+"""The live feed of servers on one Postgres: a reader at one hears what happens at any."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from operator import methodcaller
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEvent
+from sandbox_sim.gateway.control.event_feed import Feed, Reader
+from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
+from sandbox_sim.gateway.ports import Unit
+from tests.adapters.stores.conftest import OpenPostgres, eventually
+from tests.adapters.stores.postgres.postgres_servers import end_listening
+from tests.records import callback, message, transaction
+
+if TYPE_CHECKING:
+    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
+
+
+class Server(NamedTuple):
+    """What of a server has to do with the feed."""
+
+    store: "PostgresStore"
+    feed: Feed
+    telling: EventPublishingStore
+
+
+Serve = Callable[["PostgresStore"], Server]
+
+
+@pytest.fixture
+def serve(clock: VirtualClock) -> Serve:
+    def served(store: "PostgresStore") -> Server:
+        feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
+        return Server(store, feed, EventPublishingStore(store, feed, clock))
+
+    return served
+
+
+@pytest.fixture
+def here(one: "PostgresStore", serve: Serve) -> Server:
+    return serve(one)
+
+
+@pytest.fixture
+def there(other: "PostgresStore", serve: Serve) -> Server:
+    return serve(other)
+
+
+@pytest.fixture
+def readers() -> Iterator[ExitStack]:
+    with ExitStack() as readers:
+        yield readers
+
+
+async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
+    """A reader, once the other servers know of it."""
+    reader = readers.enter_context(at.feed.listening(EventFilter(), None, lambda: None))
+    await eventually(lambda: all(each.store.relay.has_remote_readers for each in others))
+    return reader
+
+
+async def hear(reader: Reader, count: int) -> list[NumberedEvent]:
+    """The next events, and no more than those."""
+    heard: list[NumberedEvent] = []
+    while len(heard) < count:
+        heard += await reader.take(10) or ()
+    return heard
+
+
+async def test_what_happens_elsewhere_is_heard_among_what_happens_here(
+    here: Server, there: Server, readers: ExitStack
+) -> None:
+    reader = await listen(readers, here, there)
+
+    await there.telling.run(methodcaller("add_transaction", transaction()))
+    (first,) = await hear(reader, 1)
+    await here.telling.run(methodcaller("save_callback", callback()))
+    (second,) = await hear(reader, 1)
+
+    assert (first.event.type, first.event.service_id) == (EventType.TRANSACTION, 55)
+    assert [told.id.partition("-")[2] for told in (first, second)] == ["1", "2"]
+
+
+async def test_each_server_s_readers_hear_it_once(
+    here: Server, there: Server, readers: ExitStack
+) -> None:
+    one, other = await listen(readers, here, there), await listen(readers, there, here)
+
+    for name in ("C1", "C2"):
+        await here.telling.run(methodcaller("save_callback", callback(name)))
+    heard = [await hear(one, 2), await hear(other, 2)]
+
+    assert [[told.event.data for told in each] for each in heard] == [
+        [told.event.data for told in heard[0]]
+    ] * 2
+    assert await one.take(0) == await other.take(0) == []
+
+
+async def test_however_much_there_is_and_however_long(
+    here: Server, there: Server, readers: ExitStack
+) -> None:
+    """Postgres takes no notification of 8000 bytes, and one of two that are the same."""
+    reader = await listen(readers, here, there)
+    messages = [message(f"M{number}", message="Ɛ" * 20_000) for number in range(60)]
+
+    await there.telling.run(methodcaller("add_messages", messages))
+
+    mine = readers.enter_context(there.feed.listening(EventFilter(), None, lambda: None))
+    await there.telling.run(methodcaller("save_messages", messages))
+    heard, same = await hear(reader, 120), await hear(mine, 60)
+    assert [told.event.data for told in heard[60:]] == [told.event.data for told in same]
+
+
+async def test_while_nobody_listens_anywhere_nothing_is_noted(
+    here: Server, there: Server, readers: ExitStack
+) -> None:
+    async def kind(unit: Unit) -> type[Unit]:
+        return type(unit)
+
+    own = await there.store.run(kind)
+    assert await there.telling.run(kind) is own
+
+    await listen(readers, here, there)
+    assert await there.telling.run(kind) is not own
+
+
+async def test_a_server_that_joins_asks_who_listens(
+    here: Server, open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
+) -> None:
+    reader = await listen(readers, here)
+    newcomer = serve(await open_postgres())
+    await eventually(lambda: newcomer.store.relay.has_remote_readers)
+
+    await newcomer.telling.run(methodcaller("save_callback", callback()))
+
+    assert len(await hear(reader, 1)) == 1
+
+
+async def test_what_was_told_last_is_heard_though_the_server_stops(
+    here: Server, there: Server, readers: ExitStack
+) -> None:
+    reader = await listen(readers, here, there)
+
+    await there.telling.run(methodcaller("save_callback", callback()))
+    await there.store.close()
+
+    assert len(await hear(reader, 1)) == 1
+
+
+async def test_one_that_is_gone_is_told_of_nothing(
+    open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
+) -> None:
+    lease = timedelta(milliseconds=300)
+    here, there = serve(await open_postgres(lease=lease)), serve(await open_postgres(lease=lease))
+    await listen(readers, here, there)
+
+    await here.store.close()
+
+    await eventually(lambda: not there.store.relay.has_remote_readers)
+
+
+async def test_after_a_break_there_is_a_gap_for_all(
+    here: Server, there: Server, url: str, readers: ExitStack
+) -> None:
+    one, other = await listen(readers, here, there), await listen(readers, there, here)
+
+    await end_listening(there.store, url)
+
+    for reader in (one, other):
+        (gap,) = await hear(reader, 1)
+        assert gap.event.type is EventType.GAP
+    await there.telling.run(methodcaller("save_callback", callback()))
+    assert len(await hear(one, 1)) == 1

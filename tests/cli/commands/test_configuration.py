@@ -1,0 +1,246 @@
+"""`sandbox-sim config check | show | init`."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.config import Settings, defaults
+from sandbox_sim.config_loading import load
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "sandbox_sim.toml"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def variables(command: click.Command) -> Iterator[str]:
+    """The environment variables that a command, and those below it, take options from."""
+    yield from (str(each.envvar) for each in command.params if each.envvar)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from variables(below)
+
+
+class TestCheck:
+    def test_good_settings(self, file: Path) -> None:
+        file.write_text("port = 0\n", "utf-8")
+
+        result = run("config", "check", "--config", file, "--set", "settle_delay_ms=5")
+
+        assert (result.exit_code, result.output) == (0, "the settings are in order\n")
+        assert run("--json", "config", "check", "--config", file).stdout == '{"status": "ok"}\n'
+
+    def test_a_bad_one_is_named_on_stderr(self, file: Path) -> None:
+        file.write_text("port = -1\n", "utf-8")
+
+        result = run("config", "check", "--config", file)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"port (from {file}): must be greater than or equal to 0")
+
+    def test_the_file_may_be_named_by_the_environment(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.write_text("port = -1\n", "utf-8")
+        monkeypatch.setenv("SANDBOX_SIM_CONFIG", str(file))
+
+        assert run("config", "check").exit_code == 1
+
+    @pytest.mark.parametrize(
+        ("variable", "hint"),
+        [
+            ("SANDBOX_SIM_PROT", "; did you mean SANDBOX_SIM_PORT?"),
+            ("sandbox_sim_prot", "; did you mean SANDBOX_SIM_PORT?"),
+            ("SANDBOX_SIM_TOKN", "; did you mean SANDBOX_SIM_TOKEN?"),
+            ("SANDBOX_SIM_ZZZ", ""),
+            ("SANDBOX_SIM_", ""),
+        ],
+    )
+    def test_a_variable_that_is_no_setting_is_told_on_stderr(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, hint: str
+    ) -> None:
+        monkeypatch.setenv(variable, "0")
+
+        result = run("--json", "config", "check")
+
+        assert (result.exit_code, result.stdout) == (0, '{"status": "ok"}\n')
+        told = f"{variable.upper()} (from environment): there is no such setting{hint}"
+        assert result.stderr == f"warning: {told}\n"
+
+    def test_it_is_told_too_where_something_is_wrong_for_want_of_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_CONTROL_TOKN", "s3same")
+
+        result = run("config", "check", "--set", "host=0.0.0.0")
+
+        assert result.exit_code == 1
+        warning, complaint = result.stderr.splitlines()
+        assert "did you mean SANDBOX_SIM_CONTROL_TOKEN?" in warning
+        assert complaint.startswith("control_token (from default): must be set")
+
+    def test_other_variables_are_no_mistakes(
+        self, monkeypatch: pytest.MonkeyPatch, file: Path
+    ) -> None:
+        of_tests = ("SANDBOX_SIM_REQUIRE", "SANDBOX_SIM_TEST_POSTGRES")
+        for name in (*variables(main), *of_tests, "sandbox_sim_host", "SANDBOX_SIMPLE"):
+            monkeypatch.setenv(name, "127.0.0.1")
+        file.touch()
+
+        assert run("config", "check", "--config", file).stderr == ""
+
+    def test_a_set_without_a_value_is_wrong_usage(self) -> None:
+        result = run("config", "check", "--set", "port")
+
+        assert result.exit_code == 2
+        assert "port is not of the form name=value" in result.stderr
+
+
+def shown(*arguments: object) -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = json.loads(run("--json", "config", "show", *arguments).stdout)
+    return rows
+
+
+class TestShow:
+    def test_every_setting_has_the_place_that_it_came_from(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.write_text("port = 1\ncallback_attempts = 1\nsettle_delay_ms = 1\n", "utf-8")
+        monkeypatch.setenv("SANDBOX_SIM_CALLBACK_ATTEMPTS", "2")
+        monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "2")
+
+        rows = shown("--config", file, "--set", "settle_delay_ms=3")
+
+        assert set(rows) == set(Settings.model_fields)
+        assert rows["port"] == {"value": 1, "from": str(file)}
+        assert rows["callback_attempts"] == {"value": 2, "from": "environment"}
+        assert rows["settle_delay_ms"] == {"value": 3, "from": "flag"}
+        assert rows["host"] == {"value": "127.0.0.1", "from": "default"}
+
+    def test_as_text_it_is_a_line_for_each(self) -> None:
+        lines = run("config", "show", "--set", "port=9000").stdout.splitlines()
+
+        assert "port = 9000  (flag)" in lines
+        assert 'allowed_prefixes = ["0244", "0200", "0270"]  (default)' in lines
+        assert len(lines) == len(Settings.model_fields)
+
+    @pytest.mark.parametrize("form", [("--json",), ()])
+    def test_secrets_are_masked(self, file: Path, form: tuple[str, ...]) -> None:
+        file.write_text(
+            'control_token = "s3same"\ncallback_headers = { "X-Staging" = "2ecret" }\n'
+            '[[credentials]]\nclient_key = "shop"\nsecret_key = "0pen"\n',
+            "utf-8",
+        )
+
+        result = run(*form, "config", "show", "--config", file)
+
+        assert result.exit_code == 0
+        assert "s3same" not in result.output
+        assert "0pen" not in result.output
+        assert "2ecret" not in result.output
+        assert "shop" in result.output
+        assert "***" in result.output
+
+    @pytest.mark.parametrize("form", [("--json",), ()])
+    def test_the_password_of_a_database_is_masked(self, form: tuple[str, ...]) -> None:
+        store = "postgresql://gateway:s3same@db.internal/sandbox?sslmode=require&password=0pen"
+
+        result = run(*form, "config", "show", "--set", f"store={store}")
+
+        assert "postgresql://gateway:***@db.internal/sandbox?sslmode=require&password=***" in (
+            result.output
+        )
+        assert "s3same" not in result.output
+        assert "0pen" not in result.output
+
+    def test_bad_settings_are_not_shown(self) -> None:
+        result = run("config", "show", "--set", "prot=1")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "prot (from flag): there is no such setting; did you mean port?\n"
+
+
+# `# name = value`, where a comment of words has no name.
+SETTING = re.compile(r"^# (?=(\w+) =|\[\[)", re.MULTILINE)
+
+
+class TestInit:
+    def test_the_file_changes_nothing_as_it_is(self, file: Path) -> None:
+        result = run("config", "init", file)
+
+        assert result.exit_code == 0
+        assert f"sandbox-sim serve --config {file}" in result.stdout
+        loaded = load(file)
+        assert (loaded.settings, loaded.origins) == (Settings(), {})
+
+    def test_without_a_name_it_is_sandbox_sim_toml_here(self, file: Path) -> None:
+        run("config", "init")
+
+        assert file.is_file()
+
+    def test_it_has_every_setting_with_its_description(self) -> None:
+        text = run("config", "init", "-").stdout
+
+        for name, setting in Settings.model_fields.items():
+            assert re.search(rf"^# (\[\[)?{name}\b", text, re.MULTILINE), name
+            if name != "credentials":
+                assert f"# {setting.description}\n# {name} =" in text
+
+    def test_with_every_comment_sign_taken_off_it_is_the_defaults(self, file: Path) -> None:
+        """A setting without a default is a line to complete: TOML has no word for nothing."""
+        text = SETTING.sub("", run("config", "init", "-").stdout)
+        unset = [name for name, value in defaults().items() if value is None]
+        for name in unset:
+            assert f"\n{name} =\n" in text
+            text = text.replace(f"\n{name} =\n", "\n")
+        file.write_text(text.partition("[[credentials]]")[0], "utf-8")
+
+        loaded = load(file)
+
+        assert loaded.settings == Settings()
+        assert set(loaded.origins) == set(defaults()) - {*unset, "credentials"}
+
+    def test_its_credentials_can_be_used_as_they_stand(self, file: Path) -> None:
+        text = SETTING.sub("", run("config", "init", "-").stdout)
+        table = "[[credentials]]" + text.partition("[[credentials]]")[2]
+        assert set(tomllib.loads(table)["credentials"][0]) >= {"client_key", "secret_key", "mode"}
+        file.write_text(table, "utf-8")
+
+        assert list(load(file).settings.clients()) == ["sandbox_key"]
+
+    def test_a_file_that_is_there_stays_as_it_is(self, file: Path) -> None:
+        file.write_text("mine", "utf-8")
+
+        result = run("config", "init", file)
+
+        assert result.exit_code == 1
+        assert result.stderr == f"{file} is there already and was left as it is\n"
+        assert file.read_text("utf-8") == "mine"
+
+    def test_a_place_that_cannot_be_written_is_told(self, tmp_path: Path) -> None:
+        target = tmp_path / "nowhere" / "sandbox_sim.toml"
+
+        result = run("config", "init", target)
+
+        assert result.exit_code == 1
+        assert result.stderr == f"{target} cannot be written: No such file or directory\n"

@@ -1,0 +1,322 @@
+"""`sandbox-sim serve` and `readyz` as processes: what they print, and how they end."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.cli.processes import (
+    SOON,
+    answers,
+    command,
+    end,
+    ended,
+    first_line,
+    in_background,
+    in_process,
+    process,
+    running,
+)
+
+POSTGRES = "sandbox_sim.adapters.stores.postgres.postgres_store"
+
+
+@pytest.mark.decision("D1", "D2")
+def test_the_life_of_a_server(tmp_path: Path) -> None:
+    """One process for all that a person sees of it: a process takes longer than all else here."""
+    with running("serve", "--port", "0") as server:
+        ready = first_line(server)
+        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
+        assert found is not None, ready
+        url, port = found.groups()
+
+        assert ended("--endpoint-url", url, "readyz").returncode == 0
+
+        second = ended("serve", "--port", port, "--store", "memory:")
+        assert (second.returncode, second.stdout) == (1, "")
+        assert second.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
+        assert "address already in use" in second.stderr.lower()
+        assert "Traceback" not in second.stderr
+
+        code, out, err = end(server, signal.SIGTERM)
+        assert (code, err) == (0, "")
+        assert "credentials: sandbox_key:sandbox_secret" in out
+        assert f"{url}/_sandbox/inbox/" in out
+        assert f"state: {tmp_path}" in out
+
+
+@pytest.mark.spec("auth.5")
+@pytest.mark.decision("D2")
+def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY", "5")
+    arguments = ("--host", "0.0.0.0", "--port", "0", "--set", "control_token=s3same")
+    with running("--json", "serve", *arguments) as server:
+        ready = json.loads(first_line(server))
+        port = ready["port"]
+        assert ready == {"url": f"http://127.0.0.1:{port}", "port": port, "pid": server.pid}
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_sandbox/livez") as answer:
+            assert answer.status == 200
+
+        code, out, err = end(server, signal.SIGINT)
+        assert (code, out) == (130, "")
+        assert "warning: 0.0.0.0 is not loopback and this is plain HTTP" in err
+        assert "warning: SANDBOX_SIM_SETTLE_DELAY (from environment): there is no such" in err
+        assert "did you mean SANDBOX_SIM_SETTLE_DELAY_MS?" in err
+        assert "s3same" not in err
+        assert "Traceback" not in err
+
+
+@pytest.mark.decision("D2")
+def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
+    own = [
+        {"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]},
+        {"client_key": "payroll", "secret_key": "sandbox_secret"},
+    ]
+    arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
+    with running("serve", *arguments) as server:
+        first_line(server)
+        _, out, _ = end(server, signal.SIGTERM)
+
+    assert "credentials: shop, payroll (Basic), each with its secret_key as configured" in out
+    assert "sandbox_secret" not in out
+
+
+# As `python -m sandbox_sim`, but told to end once more when all is over but the process.
+TOLD_AT_THE_END_TOO = """
+import atexit, signal, sys
+from sandbox_sim.cli import main
+
+for number in (signal.SIGTERM, signal.SIGINT):
+    atexit.register(signal.raise_signal, number)
+main()
+"""
+
+
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None:
+    arguments = ("serve", "--port", "0", "--store", "memory:")
+    with process(sys.executable, "-c", TOLD_AT_THE_END_TOO, *arguments) as server:
+        first_line(server)
+
+        ended_with, _, err = end(server, by)
+
+    assert (ended_with, err) == (code, "")
+
+
+@pytest.mark.decision("D1")
+def test_a_server_in_the_background_of_a_script_ignores_ctrl_c_and_stops_by_sigterm() -> None:
+    with in_background("--json", "serve", "--port", "0", "--store", "memory:") as server:
+        url = json.loads(first_line(server))["url"]
+
+        server.send_signal(signal.SIGINT)
+        assert answers(f"{url}/_sandbox/livez")
+        code, _, err = end(server, signal.SIGTERM)
+
+    assert (code, err) == (0, "")
+
+
+class TestNobodyReadsItsOutput:
+    """Of a service manager that shut it, say, or of `serve | head -1`."""
+
+    def test_it_has_no_stdout(self) -> None:
+        self.serves(*SHUT, *command("--json", "serve"), err="")
+
+    def test_its_reader_is_gone(self) -> None:
+        left, right = os.pipe()
+        os.close(left)
+        try:
+            self.serves(
+                *command("serve"), err="stdout cannot be written to: Broken pipe\n", stdout=right
+            )
+        finally:
+            os.close(right)
+
+    @staticmethod
+    def serves(*words: str, err: str, stdout: int = subprocess.PIPE) -> None:
+        """It serves all the same, and tells no more than this on stderr."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        with process(*words, "--port", str(port), "--store", "memory:", stdout=stdout) as server:
+            livez = f"http://127.0.0.1:{port}/_sandbox/livez"
+            while not answers(livez):
+                assert server.poll() is None, "it ended"
+                time.sleep(0.02)
+            code, _, told = end(server, signal.SIGTERM)
+
+        assert code == 0
+        assert told.endswith(err)
+        assert len(told.splitlines()) == len(err.splitlines())
+
+
+# Runs the words that follow with no stdout.
+SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])")
+
+
+class TestItDoesNotStart:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("--port", "99999"), "port (from flag): must be less than or equal to 65535"),
+            (("--port", "x"), "port (from flag): must be a valid integer"),
+            (("--set", "settle_delay_ms=-1"), "settle_delay_ms (from flag): "),
+            (("--log-level", "loud"), "log_level (from flag): "),
+            (("--store", "nowhere"), "store (from flag): "),
+            (("--store", "sqlite:~nobody-of-this-name/x"), "store (from flag): must be a path"),
+            (("--store", "sqlite:a\x00b"), "store (from flag): must not hold a NUL"),
+            (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
+            (
+                ("--host", "0.0.0.0"),
+                "control_token (from default): must be set because host 0.0.0.0 is",
+            ),
+        ],
+    )
+    def test_with_a_bad_setting_and_names_it(self, arguments: tuple[str, ...], words: str) -> None:
+        result = in_process("serve", *arguments)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(words)
+
+    def test_with_a_bad_variable_and_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_PORT", "-1")
+
+        result = in_process("serve")
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith("port (from environment): ")
+
+    def test_with_a_bad_file_and_names_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "sandbox_sim.toml"
+        file.write_text("prot = 1\n", "utf-8")
+
+        result = in_process("serve", "--config", file)
+
+        assert result.exit_code == 1
+        expected = f"prot (from {file}): there is no such setting; did you mean port?\n"
+        assert result.stderr == expected
+
+    def test_without_the_package_that_its_store_needs_and_says_how_to_get_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in [name for name in sys.modules if name.startswith(POSTGRES)]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "asyncpg", None)
+
+        result = in_process("serve", "--port", "0", "--store", "postgresql://me:s3same@db/gateway")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == (
+            "the store cannot be opened: postgresql://me:***@db/gateway: "
+            "a Postgres store needs asyncpg: pip install asyncpg\n"
+        )
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("serve", "--no-such-flag"),
+            ("serve", "--port"),
+            ("serve", "--set", "port"),
+            ("serve", "extra"),
+            ("no-such-command",),
+            ("--no-such-flag", "serve"),
+        ],
+    )
+    def test_with_wrong_usage(self, arguments: tuple[str, ...]) -> None:
+        result = in_process(*arguments)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "Error: " in result.stderr
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """A server that says this to whoever asks first; tells its URL."""
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(SOON)
+
+
+class TestReadyz:
+    """For containers and scripts: the exit code says it, and a person can read why."""
+
+    @pytest.mark.parametrize(
+        ("words", "told"), [((), "ready\n"), (("--json",), '{"status": "ready"}\n')]
+    )
+    def test_a_gateway_that_is_ready(self, words: tuple[str, ...], told: str) -> None:
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:
+            result = in_process("--endpoint-url", url + "/", "readyz", *words)
+
+        assert (result.exit_code, result.output) == (0, told)
+
+    def test_nobody_listens(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+
+        result = in_process("--endpoint-url", f"http://127.0.0.1:{port}", "readyz")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"not ready: http://127.0.0.1:{port}/_sandbox/readyz: ")
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            b"SSH-2.0-OpenSSH_9.6\r\n",
+            b"",
+        ],
+        ids=["busy", "another server", "no HTTP", "closed"],
+    )
+    def test_whoever_listens_is_not_ready(self, answer: bytes) -> None:
+        with answering(answer) as url:
+            result = in_process("--endpoint-url", url, "readyz")
+
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"not ready: {url}/_sandbox/readyz: ")
+
+    @pytest.mark.parametrize("url", ["127.0.0.1:8233", "ftp://127.0.0.1", "file:///etc/passwd"])
+    def test_an_address_that_is_not_http_is_wrong_usage(self, url: str) -> None:
+        result = in_process("--endpoint-url", url, "readyz")
+
+        assert result.exit_code == 2
+        assert result.stderr == f"--endpoint-url {url} is no http address\n"
+
+    @pytest.mark.parametrize("url", ["http://127.0.0.1:port", "http://a b", "http://[::1"])
+    def test_an_address_that_cannot_be_asked_is_told(self, url: str) -> None:
+        result = in_process("--endpoint-url", url, "readyz")
+
+        assert result.exit_code in {1, 2}
+        assert url in result.stderr
+
+
+def test_the_version() -> None:
+    assert re.fullmatch(r"sandbox-sim, version \d+\.\d+\.\d+\n", in_process("--version").output)
+
+
+@pytest.mark.parametrize("name", ["serve", "readyz", "doctor", "config"])
+def test_each_command_explains_itself(name: str) -> None:
+    result = in_process(name, "-h")
+
+    assert result.exit_code == 0
+    assert "Usage: " in result.output

@@ -1,0 +1,13 @@
+"""What the configuration says when it is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.config_loading import ConfigError, load
+
+
+def config_error(file: Path | None = None, /, **flags: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(file, flags)
+    return str(caught.value)

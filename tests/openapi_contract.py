@@ -1,0 +1,136 @@
+"""Checks every answer that the tests see against the OpenAPI document."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jsonschema_rs
+from aiohttp import ClientResponse
+
+from sandbox_sim.bootstrap import Gateway
+from sandbox_sim.config import Settings
+from sandbox_sim.web.app import ROUTES
+from sandbox_sim.web.openapi.document import openapi_document
+from sandbox_sim.web.openapi.routes import ServerFacts
+from sandbox_sim.web.routes import Route
+
+Schema = dict[str, Any]
+
+# What servers of the tests promise, by port.
+_contracts: dict[int, "Contract"] = {}
+_made: dict[ServerFacts, "Contract"] = {}
+
+
+def register(port: int, gateway: Gateway, settings: Settings) -> None:
+    """Check from now on what a gateway on this port answers."""
+    facts = ServerFacts(settings.base_path, settings.sandbox_reject_status)
+    if facts not in _made:
+        _made[facts] = Contract(gateway.app[ROUTES], facts)
+    _contracts[port] = _made[facts]
+
+
+def check(
+    port: int | None, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes
+) -> None:
+    """Fail where an answer is not what the document says; header names in lower case."""
+    contract = _contracts.get(port or 0)
+    if contract is not None:
+        contract.check(method, path, status, headers, body)
+
+
+class CheckedResponse(ClientResponse):
+    """An answer that is checked when it is read."""
+
+    async def read(self) -> bytes:
+        body = await super().read()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        check(self.url.port, self.method, self.url.raw_path, self.status, headers, body)
+        return body
+
+
+class Contract:
+    """The document, with objects that have no other fields than those that it names."""
+
+    def __init__(self, routes: Sequence[Route], facts: ServerFacts) -> None:
+        self.document = openapi_document(routes, facts)
+        self._prefix = facts.base_path
+        self._components = _closed(self.document["components"])
+        self._validators: dict[tuple[str, str], Any] = {}
+        self._paths = [
+            (re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), path)
+            for path in sorted(self.document["paths"], key=lambda path: path.count("{"))
+        ]
+
+    def check(
+        self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes
+    ) -> None:
+        """Fail where an answer is not what the document says."""
+        if headers.get("x-sandbox-request-id") == "unread":
+            return  # it was not HTTP
+        operation = self._operation(method.lower(), path, status)
+        if operation is None:
+            return
+        asked = f"{method} {path}: HTTP {status}"
+        assert str(status) in operation["responses"], f"{asked} is not in the document"
+        response = self._resolved(operation["responses"][str(status)])
+        for name in response.get("headers", {}):
+            assert name.lower() in headers or name == "Retry-After", f"{asked} has no {name}"
+        if method == "HEAD" or "content" not in response:
+            return
+        media_type = headers["content-type"].partition(";")[0]
+        assert media_type in response["content"], f"{asked} has the type {media_type}"
+        if media_type != "application/json" or _is_spoiled(headers, body):
+            return
+        validator = self._validator(operation["operationId"], str(status), response)
+        problem = next(validator.iter_errors(json.loads(body)), None)
+        assert problem is None, f"{asked}: {problem}"
+
+    def _operation(self, method: str, path: str, status: int) -> Schema | None:
+        plain = path.removeprefix(self._prefix)
+        items = [
+            self.document["paths"][name]
+            for pattern, name in self._paths
+            if pattern.fullmatch(path) or pattern.fullmatch(plain)
+        ]
+        found: Schema | None = items[0].get(method) if items else None
+        assert found or status >= 400, f"{method} {path} is not in the document"
+        return found
+
+    def _resolved(self, response: Schema) -> Schema:
+        if "$ref" not in response:
+            return response
+        name = response["$ref"].rpartition("/")[2]
+        shared: Schema = self.document["components"]["responses"][name]
+        return shared
+
+    def _validator(self, operation: str, status: str, response: Schema) -> Any:
+        key = (operation, status)
+        if key not in self._validators:
+            schema = _closed(response["content"]["application/json"].get("schema", {}))
+            whole = {"allOf": [schema], "components": self._components}
+            self._validators[key] = jsonschema_rs.Draft202012Validator(whole)
+        return self._validators[key]
+
+
+def _is_spoiled(headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether a fault cut the JSON off."""
+    if headers.get("x-sandbox-rule") != "fault":
+        return False
+    try:
+        json.loads(body)
+    except ValueError:
+        return True
+    return False
+
+
+def _closed(schema: Any) -> Any:
+    """The schema, where an object has no fields but those that are named."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if closed.get("type") == "object" and "properties" in closed:
+        closed.setdefault("additionalProperties", False)
+    return closed

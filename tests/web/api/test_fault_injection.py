@@ -1,0 +1,632 @@
+"""`/_sandbox/faults`: what goes wrong on purpose, for whom, how often, and what remains of it."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.domain.control.faults import MAX_LATENCY_S
+from sandbox_sim.web.transport.server import GRACE_S
+from tests.conftest import Sandbox, Seen, StartSandbox, basic
+from tests.web.control_api import ask, assert_error
+from tests.web.operations import OPERATIONS
+from tests.web.wire import Wire, request_bytes
+
+FAULTS = "/_sandbox/faults"
+LOSSES = ("connection_reset", "empty_response", "malformed_json", "timeout")
+
+
+async def post(sandbox: Sandbox, rule: object) -> Seen:
+    return await ask(sandbox, "POST", FAULTS, json.dumps(rule).encode())
+
+
+async def add(sandbox: Sandbox, fault: dict[str, Any], **rule: Any) -> str:
+    """Add a fault; its id."""
+    answer = await post(sandbox, {"fault": fault, **rule})
+    assert answer.status == 201, answer.body
+    return str(answer.body["id"])
+
+
+async def listed(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await ask(sandbox, "GET", FAULTS + query)).body["faults"]
+    return found
+
+
+async def journal(sandbox: Sandbox, count: int = 1) -> list[dict[str, Any]]:
+    """The newest `count` entries, once there are so many."""
+    body = json.dumps({"count": count, "timeout_s": 5}).encode()
+    answer = await ask(sandbox, "POST", "/_sandbox/requests/wait", body)
+    entries: list[dict[str, Any]] = answer.body["requests"]
+    return entries
+
+
+class Peer:
+    """A client that looks at its connection as the operating system has it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        parts = urlsplit(sandbox.url)
+        address = (parts.hostname or "", parts.port or 80)
+        self._socket = socket.create_connection(address, timeout=10)
+
+    def send(self, *bodies: dict[str, Any]) -> None:
+        """Payments, all in one piece."""
+        self._socket.sendall(b"".join(request_bytes(body=json.dumps(b).encode()) for b in bodies))
+
+    async def received(self) -> bytes:
+        """Whatever comes until the server closes the connection."""
+        return await asyncio.to_thread(self._received)
+
+    def _received(self) -> bytes:
+        parts = []
+        while part := self._socket.recv(65_536):
+            parts.append(part)
+        return b"".join(parts)
+
+    def nothing_came(self) -> bool:
+        """Whether the server has neither written nor closed."""
+        self._socket.setblocking(False)
+        try:
+            self._socket.recv(1)
+        except BlockingIOError:
+            return True
+        finally:
+            self._socket.settimeout(10)
+        return False
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+async def peer(sandbox: Sandbox) -> AsyncIterator[Peer]:
+    peer = Peer(sandbox)
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def pauses(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds of real time that answers were held back; none of them passes."""
+    found: list[float] = []
+    monkeypatch.setattr("sandbox_sim.gateway.control.journal.TOGETHER_S", 0)
+
+    async def pause(seconds: float) -> None:
+        if seconds:
+            found.append(seconds)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(sandbox.gateway.clock, "pause", pause)
+    return found
+
+
+class TestRefusals:
+    async def test_429_says_when_to_come_again_and_does_nothing(self, sandbox: Sandbox) -> None:
+        fault_id = await add(sandbox, {"status": 429}, times=1, retry_after_s=7)
+
+        refused, status = await sandbox.collect(), await sandbox.status()
+
+        assert (refused.status, refused.code, refused.rule) == (429, "429", "fault")
+        assert refused.headers["Retry-After"] == "7"
+        assert set(refused.body) == {"response_code", "response_message"}
+        assert status.code == "027"
+        (entry,) = (await journal(sandbox, 2))[1:]
+        assert (entry["http_status"], entry["code"], entry["rule"]) == (429, "429", "fault")
+        assert (entry["service_id"], entry["operation"]) == (55, "collect")
+        assert entry["transaction_id"] == "T1"
+        assert fault_id in entry["why"]
+        assert (await sandbox.collect()).code == "202"
+
+    async def test_by_default_after_a_second(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 429})
+
+        assert (await sandbox.collect()).headers["Retry-After"] == "1"
+
+    @pytest.mark.parametrize("status", [500, 502, 503])
+    async def test_a_server_that_fails(self, sandbox: Sandbox, status: int) -> None:
+        await add(sandbox, {"status": status})
+
+        for refused in (await sandbox.collect(), await sandbox.sms()):
+            assert (refused.status, refused.code, refused.rule) == (status, "500", "fault")
+            assert set(refused.body) == {"response_code", "response_message"}
+
+    async def test_on_all_paths_of_the_gateway_and_no_other(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503})
+
+        for operation in OPERATIONS.values():
+            assert (await sandbox.post(operation.path, operation.body)).status == 503
+        assert (await sandbox.post("/nobody", {})).status == 404
+        assert (await ask(sandbox, "GET", "/_sandbox/readyz")).status == 200
+
+    async def test_strangers_are_refused_as_ever(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503})
+
+        stranger = await sandbox.post("/make_payment", sandbox.payment(), Authorization="Basic x")
+
+        assert stranger.code == "100"
+        assert (await listed(sandbox))[0]["seen"] == 0
+
+
+class TestLatency:
+    @pytest.mark.parametrize(
+        ("latency", "seconds"),
+        [
+            ({"fixed_ms": 200}, 0.2),
+            ({"uniform_ms": [50, 300]}, 0.05 + 0.25 * 0.25),
+            ({"lognormal_ms": {"median": 90, "sigma": 0}}, 0.09),
+        ],
+    )
+    async def test_the_answer_is_held_back(
+        self,
+        sandbox: Sandbox,
+        pauses: list[float],
+        monkeypatch: pytest.MonkeyPatch,
+        latency: dict[str, Any],
+        seconds: float,
+    ) -> None:
+        monkeypatch.setattr(RandomIds, "draw", lambda _self: 0.25)
+        fault_id = await add(sandbox, {"latency": latency})
+
+        seen = await sandbox.collect()
+
+        assert (seen.code, seen.rule) == ("202", "sandbox.3")
+        assert pauses == [pytest.approx(seconds)]
+        (entry,) = await journal(sandbox)
+        assert entry["warnings"] == [
+            f"fault {fault_id} delayed the answer by {seconds * 1000:g} ms"
+        ]
+
+    async def test_the_payment_is_made_and_its_callback_waits_for_the_answer(
+        self, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sandbox = await start_sandbox(settle_delay_ms=0)
+        await add(sandbox, {"latency": {"fixed_ms": 200}}, match={"operation": "collect"})
+        held, go_on = asyncio.Event(), asyncio.Event()
+
+        async def pause(seconds: float) -> None:
+            if seconds == 0.2:
+                held.set()
+                await go_on.wait()
+
+        monkeypatch.setattr(sandbox.gateway.clock, "pause", pause)
+        paying = asyncio.create_task(sandbox.collect())
+        await held.wait()
+
+        assert (await sandbox.status()).data["status"] == "000"
+        assert await sandbox.inbox() == []
+
+        go_on.set()
+        assert (await paying).code == "202"
+        await sandbox.advance(seconds=0)
+        assert len(await sandbox.inbox()) == 1
+
+    async def test_a_server_that_stops_holds_nothing_back(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await add(sandbox, {"latency": {"fixed_ms": 300_000}})
+        held = asyncio.Event()
+
+        async def pause(seconds: float) -> None:
+            if seconds == 300:
+                held.set()
+                await asyncio.Event().wait()
+
+        monkeypatch.setattr(sandbox.gateway.clock, "pause", pause)
+        paying = asyncio.create_task(sandbox.collect())
+        await held.wait()
+
+        async with asyncio.timeout(GRACE_S):
+            await sandbox.stop()
+
+        assert (await paying).code == "202"
+
+    async def test_all_that_apply_add_up_and_a_refusal_is_late_too(
+        self, sandbox: Sandbox, pauses: list[float]
+    ) -> None:
+        await add(sandbox, {"latency": {"fixed_ms": 100}})
+        await add(sandbox, {"status": 502})
+        await add(sandbox, {"latency": {"fixed_ms": 50}})
+
+        assert (await sandbox.collect()).status == 502
+        assert pauses == [0.15]
+
+
+class TestLosses:
+    """By default what is asked for is done, and only its answer is lost."""
+
+    async def lost(self, sandbox: Sandbox, peer: Peer) -> None:
+        """Send a payment and go away when it is clear that it has no good answer."""
+        peer.send(sandbox.payment())
+        await journal(sandbox)
+        peer.close()
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    async def test_the_status_tells_what_the_answer_could_not(
+        self, sandbox: Sandbox, peer: Peer, loss: str
+    ) -> None:
+        await add(sandbox, {loss: True}, times=1)
+        await self.lost(sandbox, peer)
+
+        await sandbox.advance(seconds=1)
+
+        assert (await sandbox.status()).data["status"] == "000"
+        assert (await sandbox.callback())["trans_ref"] == "T1"
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    async def test_or_the_request_never_arrived(
+        self, sandbox: Sandbox, peer: Peer, loss: str
+    ) -> None:
+        await add(sandbox, {loss: True}, times=1, processed=False)
+        await self.lost(sandbox, peer)
+
+        await sandbox.advance(seconds=1)
+
+        assert (await sandbox.status()).code == "027"
+        assert await sandbox.inbox() == []
+        (entry,) = (await journal(sandbox, 2))[1:]
+        assert (entry["service_id"], entry["transaction_id"]) == (55, "T1")
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    async def test_the_journal_has_what_the_client_does_not(
+        self, sandbox: Sandbox, peer: Peer, loss: str
+    ) -> None:
+        fault_id = await add(sandbox, {loss: True})
+        await self.lost(sandbox, peer)
+
+        (entry,) = await journal(sandbox)
+
+        assert (entry["http_status"], entry["code"], entry["rule"]) == (202, "202", "fault")
+        assert entry["why"].startswith(f"fault {fault_id} affected the answer of rule sandbox.3: ")
+        assert "the answer was" in entry["warnings"][0]
+
+    async def test_a_connection_is_reset(self, sandbox: Sandbox, peer: Peer) -> None:
+        await add(sandbox, {"connection_reset": True})
+
+        peer.send(sandbox.payment())
+
+        with pytest.raises(ConnectionResetError):
+            await peer.received()
+
+    async def test_a_connection_is_closed_without_a_byte(
+        self, sandbox: Sandbox, peer: Peer
+    ) -> None:
+        await add(sandbox, {"empty_response": True})
+
+        peer.send(sandbox.payment())
+
+        assert await peer.received() == b""
+
+    async def test_json_that_is_cut_off_is_whole_as_http(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"malformed_json": True}, times=1)
+        wire = Wire(sandbox.url)
+        asked = request_bytes(body=json.dumps(sandbox.payment()).encode())
+
+        spoiled, whole = [await asyncio.to_thread(wire.send, asked) for _ in range(2)]
+        wire.close()
+
+        assert (spoiled.status, "connection" in spoiled.headers) == (202, False)
+        assert spoiled.raw.startswith(b"{")
+        with pytest.raises(ValueError, match=r"Unterminated|Expecting"):
+            json.loads(spoiled.raw)
+        assert whole.code == "202"
+
+    @pytest.mark.parametrize("loss", ["empty_response", "connection_reset", "timeout"])
+    async def test_what_was_sent_behind_it_on_the_connection_is_not_heard(
+        self, sandbox: Sandbox, peer: Peer, loss: str
+    ) -> None:
+        await add(sandbox, {loss: True}, times=1)
+
+        peer.send(sandbox.payment(), sandbox.payment(transaction_id="T2"))
+        await journal(sandbox)
+
+        assert (await sandbox.status("T1")).data["status"] == "002"
+        assert (await sandbox.status("T2")).code == "027"
+
+
+class TestTimeout:
+    @pytest.fixture
+    async def hanging(self, sandbox: Sandbox, peer: Peer) -> Peer:
+        """A client that has waited for a while."""
+        await add(sandbox, {"timeout": True}, times=1)
+        peer.send(sandbox.payment())
+        await journal(sandbox)
+        assert (await sandbox.status()).data["status"] == "002"
+        assert peer.nothing_came()
+        return peer
+
+    @staticmethod
+    def requests_in_hand() -> set[asyncio.Task[Any]]:
+        return {
+            task
+            for task in asyncio.all_tasks()
+            if getattr(task.get_coro(), "__name__", None) in {"_handle_request", "_answer"}
+        }
+
+    async def test_moving_gateway_time_does_not_end_it(
+        self, sandbox: Sandbox, hanging: Peer
+    ) -> None:
+        await sandbox.advance(minutes=10)
+
+        assert (await sandbox.status()).data["status"] == "000"
+        assert hanging.nothing_came()
+
+    @pytest.mark.parametrize("requests", [1, 500])
+    async def test_it_ends_with_the_client_however_much_that_sent_ahead(
+        self, sandbox: Sandbox, peer: Peer, requests: int
+    ) -> None:
+        await add(sandbox, {"timeout": True})
+        peer.send(*[sandbox.payment()] * requests)
+        await journal(sandbox)
+        (request,) = self.requests_in_hand()
+
+        peer.close()
+
+        async with asyncio.timeout(5):
+            await asyncio.wait({request})
+
+    async def test_it_ends_with_the_server_at_once(self, sandbox: Sandbox, hanging: Peer) -> None:
+        async with asyncio.timeout(GRACE_S):
+            await sandbox.stop()
+
+        assert await hanging.received() == b""
+
+    async def test_it_ends_after_five_minutes(
+        self, sandbox: Sandbox, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock, passed = sandbox.gateway.clock, [0.0]
+        monkeypatch.setattr(clock, "monotonic", lambda: passed[0])
+
+        async def wait_at_most(_wake: asyncio.Event, seconds: float) -> None:
+            passed[0] += seconds
+
+        monkeypatch.setattr(clock, "wait_at_most", wait_at_most)
+        await add(sandbox, {"timeout": True})
+
+        peer.send(sandbox.payment())
+
+        assert await peer.received() == b""
+        assert passed == [MAX_LATENCY_S]
+
+
+class TestWhichRequests:
+    async def test_nobody_meets_what_is_for_a_service_not_their_own(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        own = {"client_key": "own", "secret_key": "s", "service_ids": [55]}
+        other = {"client_key": "other", "secret_key": "s", "service_ids": [56]}
+        sandbox = await start_sandbox(credentials=[own, other])
+        await add(sandbox, {"status": 429}, match={"service_id": 55}, times=1)
+
+        async def code(client_key: str) -> str:
+            body = sandbox.payment(service_id=55)
+            headers = {"Authorization": basic(client_key, "s")}
+            return (await sandbox.post("/make_payment", body, **headers)).code
+
+        assert await code("other") == "403"
+        assert (await listed(sandbox))[0]["seen"] == 0
+        assert await code("own") == "429"
+
+    async def test_two_services_never_meet(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 500}, match={"service_id": 55})
+
+        ours, theirs = await sandbox.collect(), await sandbox.collect(service_id=56)
+
+        assert (ours.status, theirs.code) == (500, "202")
+        assert len(await listed(sandbox, "?service_id=55")) == 1
+        assert await listed(sandbox, "?service_id=56") == []
+
+    @pytest.mark.parametrize(
+        ("match", "other"),
+        [
+            ({"operation": "payout"}, {"trans_type": "CTM"}),
+            ({"transaction_id": "T1"}, {"transaction_id": "T2"}),
+            ({"customer_number": "233244000001"}, {"customer_number": "0244000002"}),
+            ({"nw": "MTN"}, {"nw": "VOD"}),
+            ({"amount": 10.5}, {"amount": 10.51}),
+            ({"amount": {"min": 10, "max": 11}}, {"amount": 12}),
+        ],
+    )
+    async def test_those_that_have_what_it_names(
+        self, sandbox: Sandbox, match: dict[str, Any], other: dict[str, Any]
+    ) -> None:
+        await add(sandbox, {"status": 500}, match=match)
+
+        assert (await sandbox.payout()).status == 500
+        assert (await sandbox.collect(**{"trans_type": "MTC", **other})).code == "202"
+
+    async def test_a_bad_request_too_by_what_it_has(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 500}, match={"service_id": 55})
+
+        bad, none = {"service_id": 55, "amount": "ten"}, {"service_id": "55"}
+
+        assert (await sandbox.post("/pay_bill", bad)).status == 500
+        assert (await sandbox.post("/pay_bill", none)).code == "400"
+
+    async def test_the_answer_to_a_bad_request_can_be_lost(
+        self, sandbox: Sandbox, peer: Peer
+    ) -> None:
+        await add(sandbox, {"empty_response": True})
+
+        peer.send({"service_id": 55})
+
+        assert await peer.received() == b""
+        (entry,) = await journal(sandbox)
+        assert (entry["code"], entry["http_status"]) == ("400", 400)
+
+    async def test_under_the_base_path(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(base_path="/v1")
+        await add(sandbox, {"status": 500}, match={"operation": "bill"})
+
+        assert (await sandbox.post("/v1/pay_bill", OPERATIONS["bill"].body)).status == 500
+        assert (await sandbox.post("/v1/make_payment", sandbox.payment())).code == "202"
+
+
+class TestHowOften:
+    async def statuses(self, sandbox: Sandbox, count: int) -> list[int]:
+        return [(await sandbox.status()).status for _ in range(count)]
+
+    async def test_each_nth(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503}, every=3, match={"service_id": 55})
+
+        assert await self.statuses(sandbox, 6) == [200, 200, 503] * 2
+
+    async def test_so_many_times_and_then_never_again(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503}, times=2)
+
+        assert await self.statuses(sandbox, 4) == [503, 503, 200, 200]
+        (rule,) = await listed(sandbox)
+        assert (rule["times"], rule["used"], rule["seen"]) == (2, 2, 2)
+
+    async def test_by_chance_and_the_same_with_the_same_seed(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503}, probability=0.5)
+
+        statuses = await self.statuses(sandbox, 20)
+
+        ids = RandomIds(seed=1)  # that of the fixture
+        assert statuses == [503 if ids.draw() < 0.5 else 200 for _ in range(20)]
+        assert len(set(statuses)) == 2
+
+    async def test_never(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503}, probability=0)
+
+        assert await self.statuses(sandbox, 5) == [200] * 5
+        (rule,) = await listed(sandbox)
+        assert (rule["seen"], rule["used"]) == (5, 0)
+
+    @pytest.mark.parametrize("store", ["memory:", "sqlite"])
+    async def test_requests_at_the_same_time_use_up_exactly_so_many(
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
+    ) -> None:
+        if store == "sqlite":
+            store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+        sandbox = await start_sandbox(store=store)
+        await add(sandbox, {"status": 503}, times=5)
+
+        seen = await asyncio.gather(*(sandbox.status() for _ in range(30)))
+
+        assert [each.status for each in seen].count(503) == 5
+
+    async def test_faults_with_times_apply_first_oldest_first_then_the_newest_without(
+        self, sandbox: Sandbox
+    ) -> None:
+        await add(sandbox, {"status": 429})
+        await add(sandbox, {"status": 500}, times=1)
+        await add(sandbox, {"status": 503})
+        await add(sandbox, {"status": 502}, times=1)
+
+        assert await self.statuses(sandbox, 4) == [500, 502, 503, 503]
+
+
+class TestKeeping:
+    async def test_it_is_shown_as_it_was_given(self, sandbox: Sandbox) -> None:
+        given = {
+            "match": {"service_id": 55},
+            "fault": {"latency": {"lognormal_ms": {"median": 90.0, "sigma": 0.4}}},
+            "probability": 0.5,
+            "every": 2,
+            "times": 3,
+        }
+
+        added = await post(sandbox, given)
+
+        assert await listed(sandbox) == [added.body]
+        assert {name: added.body[name] for name in given} == given
+
+    async def test_what_is_left_out(self, sandbox: Sandbox) -> None:
+        rule = (await post(sandbox, {"fault": {"status": 500}})).body
+
+        for name in ("id", "created_at"):
+            assert rule.pop(name)
+        assert rule == {
+            "match": {},
+            "fault": {"status": 500},
+            "probability": 1.0,
+            "every": 1,
+            "times": None,
+            "seen": 0,
+            "used": 0,
+        }
+
+    async def test_they_outlast_a_restart_with_their_counts(
+        self, start_sandbox: StartSandbox, tmp_path: Path
+    ) -> None:
+        store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+        sandbox = await start_sandbox(store=store)
+        await add(sandbox, {"status": 500}, times=2)
+        assert (await sandbox.status()).status == 500
+        await sandbox.stop()
+
+        sandbox = await start_sandbox(store=store)
+
+        assert [(await sandbox.status()).status for _ in range(2)] == [500, 200]
+
+    @pytest.mark.parametrize("by", [f"{FAULTS}?service_id=55", f"{FAULTS}/ID", "/_sandbox/reset"])
+    async def test_they_are_taken_out_one_by_one_and_by_service(
+        self, sandbox: Sandbox, by: str
+    ) -> None:
+        fault_id = await add(sandbox, {"status": 500}, match={"service_id": 55})
+        other_id = await add(sandbox, {"status": 500}, match={"service_id": 56})
+
+        reset = by.endswith("reset")
+        method, body = ("POST", b'{"service_id": 55}') if reset else ("DELETE", b"")
+        await ask(sandbox, method, by.replace("ID", fault_id), body)
+
+        assert [rule["id"] for rule in await listed(sandbox)] == [other_id]
+        assert (await sandbox.collect()).code == "202"
+        assert (await sandbox.collect(service_id=56)).status == 500
+
+
+_ONE_OF = "exactly one of latency, status, connection_reset"
+
+
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        ({}, ("fault is required", _ONE_OF)),
+        ([], ("fault",)),
+        ({"fault": {}}, ("fault must", _ONE_OF)),
+        ({"fault": {"status": 429, "timeout": True}}, ("fault must", _ONE_OF)),
+        ({"fault": {"status": 418}}, ("fault.status must be one of 429, 500, 502, 503",)),
+        ({"fault": {"timeout": False}}, ("fault.timeout must be true",)),
+        ({"fault": {"slow": True}}, ("fault.slow", "unknown")),
+        ({"fault": {"latency": {}}}, ("fault.latency must", "exactly one of fixed_ms")),
+        ({"fault": {"latency": {"fixed_ms": -1}}}, ("fault.latency.fixed_ms", "0 to 300000")),
+        ({"fault": {"latency": {"fixed_ms": 300_001}}}, ("fault.latency.fixed_ms",)),
+        ({"fault": {"latency": {"uniform_ms": [300, 50]}}}, ("uniform_ms", "lower one first")),
+        ({"fault": {"latency": {"uniform_ms": [300]}}}, ("fault.latency.uniform_ms must",)),
+        ({"fault": {"latency": {"lognormal_ms": {"median": 1}}}}, ("lognormal_ms.sigma is",)),
+        (
+            {"fault": {"latency": {"lognormal_ms": {"median": "1", "sigma": 11}}}},
+            ("lognormal_ms.median must", "lognormal_ms.sigma must"),
+        ),
+        (
+            {"fault": {"status": 500}, "probability": 1.1, "every": 0, "times": 0},
+            ("probability must", "every must", "times must"),
+        ),
+        ({"fault": {"status": 500}, "retry_after_s": 1}, ("retry_after_s", "status 429")),
+        ({"fault": {"status": 429}, "retry_after_s": -1}, ("retry_after_s",)),
+        ({"fault": {"status": 429}, "processed": True}, ("processed", "timeout")),
+        ({"fault": {"status": 500}, "match": {"service_id": "55"}}, ("match.service_id",)),
+        ({"fault": {"status": 500}, "match": {"operation": "pay"}}, ("match.operation",)),
+        ({"fault": {"status": 500}, "delay": 1}, ("delay", "unknown")),
+    ],
+)
+async def test_bad_input_names_each_field(
+    sandbox: Sandbox, rule: object, named: tuple[str, ...]
+) -> None:
+    assert_error(await post(sandbox, rule), 400, *named)
+    assert await listed(sandbox) == []
+
+
+async def test_without_rules_nothing_is_looked_up(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail: Callable[..., None] = lambda *_: pytest.fail("the request was read for rules")  # noqa: E731
+    monkeypatch.setattr("sandbox_sim.web.api.dispatcher.match_facts_of", fail)
+
+    assert (await sandbox.collect()).code == "202"

@@ -1,0 +1,411 @@
+"""No web page elsewhere drives the sandbox: Host and Origin under /_sandbox; what stays open."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+from unittest.mock import Mock
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from sandbox_sim.web.control.access import Hosts
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import assert_error
+from tests.web.hosted_page import look, redirect, status
+from tests.web.operations import OPERATIONS
+from tests.web.wire import Answer, exchange, request_bytes
+
+# What takes neither a token nor a Host of ours. What is not here is guarded.
+OPEN = {
+    ("GET", "/_sandbox/livez"),
+    ("GET", "/_sandbox/readyz"),
+    ("GET", "/_sandbox/version"),
+    ("GET", "/_sandbox/pay/{id}"),
+    ("HEAD", "/_sandbox/pay/{id}"),
+}
+# What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
+FORMS = {("POST", "/_sandbox/pay/{id}"), ("*", "/_sandbox/inbox/{name}")}
+
+EVIL = b"evil.example"
+FROM_EVIL = b"Origin: http://evil.example"
+FROM_NOWHERE = b"Origin: null"
+ACROSS = b"Sec-Fetch-Site: cross-site"
+LEDGER = ("GET", "/_sandbox/ledger")
+TOPUP = ("POST", "/_sandbox/ledger/topup")
+UNITS = b'{"service_id": 55, "units": 1}'
+
+
+class Route(NamedTuple):
+    method: str
+    path: str
+
+    @property
+    def request(self) -> tuple[str, str]:
+        """The method and a path to ask it by; what the path names need not be there."""
+        method = "POST" if self.method == "*" else self.method
+        return method, re.sub(r"\{[^}]*\}", "1", self.path)
+
+
+def routes(app: web.Application) -> Iterator[Route]:
+    """Every route that the server has; those under the base path are routes of their own."""
+    for route in app.router.routes():
+        assert route.resource is not None
+        yield Route(route.method, route.resource.canonical)
+
+
+async def ask(
+    sandbox: Sandbox,
+    asked: tuple[str, str],
+    *headers: bytes,
+    host: bytes | None = b"127.0.0.1",
+    version: bytes = b"HTTP/1.1",
+) -> Answer:
+    method, path = asked
+    body = UNITS if method == "POST" else b""
+    request = request_bytes(
+        path, body, *headers, method=method, credentials=False, host=host, version=version
+    )
+    return await exchange(sandbox, request, head=method == "HEAD")
+
+
+def own_host(sandbox: Sandbox) -> bytes:
+    return sandbox.url.removeprefix("http://").encode()
+
+
+class TestEveryRoute:
+    """The route table is walked, so that a new route is guarded, or listed here as open."""
+
+    async def test_those_that_are_listed_are_there(self, sandbox: Sandbox) -> None:
+        assert set(routes(sandbox.gateway.app)) >= OPEN | FORMS
+
+    @pytest.mark.parametrize("base_path", ["", "/gateway/v1"])
+    async def test_it_is_guarded_or_open(self, start_sandbox: StartSandbox, base_path: str) -> None:
+        sandbox = await start_sandbox(control_token="s3cret", base_path=base_path)
+        bearer = b"Authorization: Bearer s3cret"
+        across = (b"Origin: http://evil.example", ACROSS)
+
+        for route in routes(sandbox.gateway.app):
+            plain = Route(route.method, route.path.removeprefix(base_path))
+            asked = route.request
+            if plain in OPEN:
+                assert (await ask(sandbox, asked, *across, host=EVIL)).status in {200, 404}, route
+            elif plain in FORMS:
+                assert (await ask(sandbox, asked, *across)).status == 403, route
+                assert (await ask(sandbox, asked, host=EVIL)).status != 403, route
+            else:
+                assert (await ask(sandbox, asked)).status == 401, route
+                assert (await ask(sandbox, asked, bearer, host=EVIL)).status == 403, route
+                assert (await ask(sandbox, asked, bearer, *across)).status == 403, route
+
+    @pytest.mark.parametrize("asked", [LEDGER, TOPUP, ("GET", "/_sandbox/livez")])
+    async def test_no_header_lets_a_page_elsewhere_read_an_answer(
+        self, sandbox: Sandbox, asked: tuple[str, str]
+    ) -> None:
+        answer = await ask(sandbox, asked, b"Origin: http://" + own_host(sandbox))
+
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+    async def test_no_preflight_is_granted(self, sandbox: Sandbox) -> None:
+        asks = (FROM_EVIL, b"Access-Control-Request-Method: POST")
+        answer = await ask(sandbox, ("OPTIONS", TOPUP[1]), *asks)
+
+        assert answer.status == 405
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+class TestHost:
+    async def test_loopback_names_are_ours_on_any_port(self, sandbox: Sandbox) -> None:
+        for host in [
+            *(b"localhost", b"localhost:8233", b"LOCALHOST", b"localhost."),
+            *(b"127.0.0.1", b"127.0.0.1:80", b"127.8.8.8:1", b"[::1]", b"[::1]:8233"),
+            b"[::ffff:127.0.0.1]:8233",
+        ]:
+            assert (await ask(sandbox, LEDGER, host=host)).status == 200, host
+
+    @pytest.mark.parametrize("asked", [LEDGER, TOPUP])
+    async def test_another_name_is_refused_and_the_setting_named(
+        self, sandbox: Sandbox, asked: tuple[str, str]
+    ) -> None:
+        for host in [
+            *(EVIL, b"evil.example:8233", b"localhost.evil.example", b"127.0.0.1.evil.example"),
+            *(b"xlocalhost", b"gateway", b"10.1.2.3", b"0.0.0.0", b"[fd00::1]:8233", b"2130706433"),
+            *(b"127.1", b"example"),
+        ]:
+            answer = await ask(sandbox, asked, host=host)
+
+            name = host.decode().partition(":8233")[0].strip("[]")
+            assert_error(answer, 403, f"add {name} to the setting allowed_hosts")
+            assert answer.body["error"]["code"] == "host_not_allowed"
+
+    async def test_what_is_no_host_is_refused(self, sandbox: Sandbox) -> None:
+        no_hosts = (b"a b", b"localhost, evil", b"user@localhost", b"localhost/", b"\xff", b"*")
+        for host in (b"", *no_hosts):
+            assert_error(await ask(sandbox, LEDGER, host=host), 403, "Host")
+
+    async def test_none_at_all_is_refused(self, sandbox: Sandbox) -> None:
+        """HTTP/1.1 without one, or with two, is no HTTP, which aiohttp's parser says already."""
+        assert_error(await ask(sandbox, LEDGER, host=None, version=b"HTTP/1.0"), 403, "Host")
+        assert (await ask(sandbox, LEDGER, host=None)).status == 400
+        twice = await ask(sandbox, LEDGER, b"Host: evil.example")
+        assert twice.status == 400
+
+    async def test_a_refused_request_does_nothing(self, sandbox: Sandbox) -> None:
+        before = await sandbox.sms_balance()
+
+        assert (await ask(sandbox, TOPUP, host=EVIL)).status == 403
+        assert (await ask(sandbox, TOPUP, FROM_EVIL)).status == 403
+
+        assert await sandbox.sms_balance() == before
+
+    async def test_the_token_does_not_stand_for_the_host(self, start_sandbox: StartSandbox) -> None:
+        """Whoever has no business here does not learn whether the token was right."""
+        sandbox = await start_sandbox(control_token="s3cret")
+
+        for token in (b"s3cret", b"wrong"):
+            authorization = b"Authorization: Bearer " + token
+            assert_error(await ask(sandbox, LEDGER, authorization, host=EVIL), 403, "allowed_hosts")
+
+    @pytest.mark.parametrize(
+        ("settings", "host", "status"),
+        [
+            ({"allowed_hosts": ["gateway.example"]}, b"gateway.example:8233", 200),
+            ({"allowed_hosts": ["gateway.example"]}, b"localhost", 200),
+            ({"allowed_hosts": ["gateway.example"]}, b"www.gateway.example", 403),
+            ({"allowed_hosts": ["*.example"]}, b"gateway.example", 200),
+            ({"allowed_hosts": ["gateway.example:8443"]}, b"gateway.example:8443", 200),
+            ({"allowed_hosts": ["gateway.example:8443"]}, b"gateway.example", 403),
+            ({"allowed_hosts": ["fd00::1"]}, b"[fd00::1]:8233", 200),
+            ({"allowed_hosts": ["*"]}, EVIL, 200),
+            ({"public_url": "https://gateway.example/v1"}, b"gateway.example", 200),
+            ({"public_url": "https://[fd00::1]:8443"}, b"[fd00::1]", 200),
+            ({"public_url": "https://kaufhäuser.example/"}, b"xn--kaufhuser-z2a.example", 200),
+            ({"public_url": "https://gateway.example"}, EVIL, 403),
+            ({"host": "gateway.test"}, b"gateway.test:8233", 200),
+            ({"host": "Gateway.Test"}, b"gateway.test:8233", 200),
+            ({"host": "0.0.0.0"}, b"0.0.0.0:8233", 200),
+            ({"host": "0.0.0.0"}, b"192.168.1.7", 403),
+            ({"host": "::"}, b"[::]:8233", 200),
+            ({"host": ""}, b"", 403),
+        ],
+    )
+    async def test_settings_add_names(
+        self, start_sandbox: StartSandbox, settings: dict[str, object], host: bytes, status: int
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret", **settings)
+        bearer = b"Authorization: Bearer s3cret"
+
+        assert (await ask(sandbox, LEDGER, bearer, host=host)).status == status
+
+    @pytest.mark.parametrize("address", ["192.168.1.7", "::ffff:192.168.1.7"])
+    def test_the_address_that_the_request_came_in_by_is_ours(self, address: str) -> None:
+        """Over a socket of these tests that is a loopback one, so here is none."""
+        transport = Mock(get_extra_info={"sockname": (address, 8233)}.get)
+        hosts = Hosts("0.0.0.0", ())
+
+        for host, is_ours in (("192.168.1.7:8233", True), ("192.168.1.8:8233", False)):
+            request = make_mocked_request("GET", "/", {"Host": host}, transport=transport)
+            assert (hosts.refuse_host(request) is None) is is_ours
+
+
+class TestOrigin:
+    async def test_our_own_pages_may(self, sandbox: Sandbox) -> None:
+        host = own_host(sandbox)
+        headers = (b"Origin: http://" + host, b"Sec-Fetch-Site: same-origin")
+
+        for asked in (LEDGER, TOPUP):
+            assert (await ask(sandbox, asked, *headers, host=host)).status == 200
+
+    @pytest.mark.parametrize(
+        ("host", "origin"),
+        [
+            (b"localhost:8233", b"http://localhost:8233"),
+            (b"LocalHost:8233", b"http://localhost:8233"),
+            (b"[::1]:8233", b"http://[::1]:8233"),
+            (b"localhost", b"https://localhost"),
+            (b"localhost:80", b"http://localhost"),
+        ],
+    )
+    async def test_same_origin_is_the_host_that_is_asked(
+        self, sandbox: Sandbox, host: bytes, origin: bytes
+    ) -> None:
+        assert (await ask(sandbox, TOPUP, b"Origin: " + origin, host=host)).status == 200
+
+    @pytest.mark.parametrize("asked", [LEDGER, TOPUP])
+    async def test_pages_elsewhere_may_not_and_the_setting_is_named(
+        self, sandbox: Sandbox, asked: tuple[str, str]
+    ) -> None:
+        """Another port of this machine is elsewhere too: another program's pages."""
+        for origin, shown in (
+            (b"http://evil.example", "evil.example"),
+            (b"https://evil.example:8443", "evil.example:8443"),
+            (b"http://localhost:3000", "localhost:3000"),
+            (b"http://127.0.0.1", "127.0.0.1"),
+            (b"http://localhost.evil.example", "localhost.evil.example"),
+        ):
+            answer = await ask(sandbox, asked, b"Origin: " + origin, host=b"localhost:8233")
+
+            assert_error(answer, 403, f"add {shown} to the setting allowed_hosts")
+            assert answer.body["error"]["code"] == "origin_not_allowed"
+
+    async def test_what_is_no_page_of_a_site_may_not(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(allowed_hosts=["*"])
+
+        no_site = (b"file://", b"chrome-extension://abcdef", b"http://", b"x", b"\xff")
+        for origin in (b"null", b"", *no_site):
+            assert_error(await ask(sandbox, TOPUP, b"Origin: " + origin), 403, "Origin")
+
+    @pytest.mark.parametrize(
+        ("settings", "origin", "status"),
+        [
+            ({"allowed_hosts": ["shop.example"]}, b"https://shop.example", 200),
+            ({"allowed_hosts": ["localhost:3000"]}, b"http://localhost:3000", 200),
+            ({"allowed_hosts": ["localhost:3000"]}, b"http://localhost:3001", 403),
+            ({"public_url": "https://gateway.example"}, b"https://gateway.example", 200),
+            ({"public_url": "https://gateway.example"}, b"https://shop.example", 403),
+        ],
+    )
+    async def test_settings_add_pages(
+        self, start_sandbox: StartSandbox, settings: dict[str, object], origin: bytes, status: int
+    ) -> None:
+        """Behind a proxy the Host is not what the browser sees."""
+        sandbox = await start_sandbox(**settings)
+        headers = (b"Origin: " + origin, ACROSS)
+
+        assert (await ask(sandbox, TOPUP, *headers)).status == status
+
+    @pytest.mark.parametrize(
+        ("asked", "site", "status"),
+        [
+            (TOPUP, b"cross-site", 403),
+            (TOPUP, b"Cross-Site", 403),
+            (("DELETE", "/_sandbox/inbox/orders"), b"cross-site", 403),
+            (TOPUP, b"same-origin", 200),
+            (TOPUP, b"none", 200),
+            (LEDGER, b"cross-site", 200),
+        ],
+    )
+    async def test_without_an_origin_a_browser_still_says_whether_it_crossed(
+        self, sandbox: Sandbox, asked: tuple[str, str], site: bytes, status: int
+    ) -> None:
+        """A link elsewhere may lead here; nothing may be changed from there."""
+        assert (await ask(sandbox, asked, b"Sec-Fetch-Site: " + site)).status == status
+
+    @pytest.mark.parametrize("content_type", [b"text/plain", b"application/x-www-form-urlencoded"])
+    async def test_the_type_of_the_body_decides_nothing(
+        self, sandbox: Sandbox, content_type: bytes
+    ) -> None:
+        """`curl -d` sends a form's; a form of a page elsewhere is known by its Origin."""
+        header = b"Content-Type: " + content_type
+
+        assert (await ask(sandbox, TOPUP, header)).status == 200
+        assert (await ask(sandbox, TOPUP, header, FROM_EVIL)).status == 403
+
+
+class TestWhatStaysOpen:
+    @pytest.mark.parametrize("path", ["livez", "readyz", "version"])
+    async def test_health_and_version(self, sandbox: Sandbox, path: str) -> None:
+        hosts = (EVIL, b"gateway", b"my_shop:8233", b"")
+        for host, headers in product(hosts, [(), (FROM_EVIL, ACROSS), (FROM_NOWHERE,)]):
+            answer = await ask(sandbox, ("GET", f"/_sandbox/{path}"), *headers, host=host)
+
+            assert answer.status == 200, (host, headers)
+
+    @pytest.mark.parametrize("host", [b"gateway", b"sandbox_sim:8233", b"host.docker.internal"])
+    async def test_deliveries_to_an_inbox(self, sandbox: Sandbox, host: bytes) -> None:
+        """A callback_url has the name that the sender knows us by."""
+        answer = await ask(sandbox, ("POST", "/_sandbox/inbox/orders"), host=host)
+
+        assert answer.status == 200
+        assert len(await sandbox.inbox()) == 1
+
+    @pytest.mark.parametrize("headers", [(FROM_EVIL, ACROSS), (FROM_NOWHERE,), (ACROSS,)])
+    async def test_but_none_that_a_page_elsewhere_sends(
+        self, sandbox: Sandbox, headers: tuple[bytes, ...]
+    ) -> None:
+        """An image in such a page sends a GET, which any inbox would keep."""
+        for method in ("POST", "GET", "PUT", "HEAD", "OPTIONS"):
+            asked = (method, "/_sandbox/inbox/orders")
+
+            assert (await ask(sandbox, asked, *headers, host=b"gateway")).status == 403, method
+        assert await sandbox.inbox() == []
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    async def test_the_gateway_takes_any_host(self, sandbox: Sandbox, operation: str) -> None:
+        path, body = OPERATIONS[operation].path, json.dumps(OPERATIONS[operation].body).encode()
+
+        answer = await exchange(sandbox, request_bytes(path, body, FROM_EVIL, host=EVIL))
+
+        assert answer.code == OPERATIONS[operation].code
+
+    @pytest.mark.parametrize("path", ["nobody", "livez/x"])
+    async def test_an_unknown_path_is_unknown_to_all(self, sandbox: Sandbox, path: str) -> None:
+        assert_error(await ask(sandbox, ("GET", f"/_sandbox/{path}"), host=EVIL), 404)
+
+
+@pytest.mark.decision("D20")
+class TestThePaymentPage:
+    """A shop leads to it; its form comes from itself."""
+
+    FORM = b"Content-Type: application/x-www-form-urlencoded"
+
+    async def choose(self, sandbox: Sandbox, page: str, *headers: bytes, host: bytes) -> Answer:
+        path = page.removeprefix(sandbox.url)
+        request = request_bytes(path, b"choice=fail", self.FORM, *headers, host=host)
+        return await exchange(sandbox, request)
+
+    @pytest.mark.parametrize("host", [b"127.0.0.1", b"pay.shop.example"])
+    async def test_a_link_of_the_shop_opens_it(self, sandbox: Sandbox, host: bytes) -> None:
+        page = await redirect(sandbox)
+        asked = ("GET", page.removeprefix(sandbox.url))
+        navigation = (ACROSS, b"Sec-Fetch-Mode: navigate", b"Referer: https://shop.example/")
+
+        answer = await ask(sandbox, asked, *navigation, host=host)
+        await sandbox.advance(seconds=10)
+
+        assert answer.status == 200
+        assert await status(sandbox) == "002"
+
+    async def test_it_has_browsers_tell_where_its_form_comes_from(self, sandbox: Sandbox) -> None:
+        """With the policy no-referrer they send the form with `Origin: null`."""
+        async with sandbox.session.get(await redirect(sandbox)) as page:
+            assert page.headers["Referrer-Policy"] == "same-origin"
+
+    @pytest.mark.parametrize("host", [b"127.0.0.1:8233", b"localhost", b"pay.example:8233"])
+    async def test_its_own_form_decides(self, sandbox: Sandbox, host: bytes) -> None:
+        """By whatever name it was opened: its id is unguessable, so nobody rebinds to it."""
+        page = await redirect(sandbox)
+        await look(sandbox, page)
+
+        origin = (b"Origin: http://" + host, b"Sec-Fetch-Site: same-origin")
+        answer = await self.choose(sandbox, page, *origin, host=host)
+
+        assert (answer.status, await status(sandbox)) == (200, "001")
+
+    async def test_its_form_decides_behind_a_proxy_at_public_url(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(public_url="https://pay.example")
+        page = (await redirect(sandbox)).replace("https://pay.example", sandbox.url)
+        await look(sandbox, page)
+
+        origin = (b"Origin: https://pay.example", b"Sec-Fetch-Site: same-origin")
+        answer = await self.choose(sandbox, page, *origin, host=b"127.0.0.1:8233")
+
+        assert (answer.status, await status(sandbox)) == (200, "001")
+
+    @pytest.mark.parametrize(
+        "headers", [(b"Origin: https://shop.example", ACROSS), (FROM_NOWHERE,), (ACROSS,)]
+    )
+    async def test_a_form_of_another_page_decides_nothing(
+        self, sandbox: Sandbox, headers: tuple[bytes, ...]
+    ) -> None:
+        page = await redirect(sandbox)
+        await look(sandbox, page)
+
+        answer = await self.choose(sandbox, page, *headers, host=b"127.0.0.1")
+
+        assert_error(answer, 403)
+        assert await status(sandbox) == "002"

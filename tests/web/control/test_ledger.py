@@ -1,0 +1,503 @@
+"""The ledger under /_sandbox: SMS units are topped up, and every movement can be looked up."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.domain.ledger import REASONS, Account
+from sandbox_sim.web.control import ledger as ledger_face
+from sandbox_sim.web.control.input_models import Input, ListQuery
+from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.web.control_api import ask, assert_error
+from tests.web.wire import exchange, request_bytes
+
+TOPUP, LEDGER = "/_sandbox/ledger/topup", "/_sandbox/ledger"
+
+
+async def topup(sandbox: Sandbox, units: object, service_id: object = 55) -> Seen:
+    body = json.dumps({"service_id": service_id, "units": units}).encode()
+    return await ask(sandbox, "POST", TOPUP, body)
+
+
+async def ledger(sandbox: Sandbox, query: str = "") -> dict[str, Any]:
+    seen = await ask(sandbox, "GET", f"{LEDGER}?{query}")
+    assert seen.status == 200, seen
+    return seen.body
+
+
+async def moved(sandbox: Sandbox, query: str = "") -> list[tuple[str, str]]:
+    """Why and by how much, newest first."""
+    return [(each["reason"], each["amount"]) for each in (await ledger(sandbox, query))["postings"]]
+
+
+async def pages(sandbox: Sandbox, query: str) -> AsyncIterator[dict[str, Any]]:
+    """The list, page after page, to its end."""
+    page = await ledger(sandbox, query)
+    yield page
+    while page["next"] is not None:
+        page = await ledger(sandbox, f"{query}&after={page['next']}")
+        yield page
+
+
+@pytest.mark.decision("D22")
+class TestTopup:
+    async def test_it_answers_with_the_units_that_the_service_has_then(
+        self, sandbox: Sandbox
+    ) -> None:
+        answer = await topup(sandbox, 100)
+
+        assert answer.status == 200
+        assert answer.body == {"service_id": 55, "sms_balance": 600}
+        assert await sandbox.sms_balance() == 600
+
+    @pytest.mark.spec("sandbox.10")
+    async def test_a_balance_that_is_used_up_is_no_dead_end(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(sms_initial_units=1)
+        assert [(await sandbox.sms()).code for _ in range(2)] == ["370", "237"]
+
+        await topup(sandbox, 2)
+
+        assert [(await sandbox.sms()).code for _ in range(3)] == ["370", "370", "237"]
+        assert await sandbox.sms_balance() == 0
+
+    @pytest.mark.spec("sandbox.9", "sandbox.10")
+    async def test_a_service_ending_in_9_starts_with_none_and_can_be_topped_up(
+        self, sandbox: Sandbox
+    ) -> None:
+        assert (await sandbox.sms(service_id=59)).code == "237"
+
+        assert (await topup(sandbox, 2, service_id=59)).body["sms_balance"] == 2
+
+        assert (await sandbox.bulk("0244000001", "0244000002", service_id=59)).code == "370"
+        assert await sandbox.sms_balance(59) == 0
+
+    @pytest.mark.parametrize(("service_id", "opening"), [(55, "7"), (59, "0")])
+    async def test_the_first_one_opens_the_account(
+        self, start_sandbox: StartSandbox, service_id: int, opening: str
+    ) -> None:
+        sandbox = await start_sandbox(sms_initial_units=7)
+
+        await topup(sandbox, 3, service_id)
+
+        assert await moved(sandbox) == [("topup", "3"), ("opening", opening)]
+        assert await sandbox.sms_balance(service_id) == int(opening) + 3
+
+    async def test_each_service_has_its_own(self, sandbox: Sandbox) -> None:
+        await topup(sandbox, 100, service_id=55)
+
+        assert await sandbox.sms_balance(56) == 500
+        assert await sandbox.sms_balance(59) == 0
+        assert await moved(sandbox, "service_id=56") == [("opening", "500")]
+
+    async def test_those_that_come_at_once_all_count(self, sandbox: Sandbox) -> None:
+        answers = await asyncio.gather(*(topup(sandbox, 1) for _ in range(20)))
+
+        balances = sorted(answer.body["sms_balance"] for answer in answers)
+        assert balances == list(range(501, 521))
+
+    @pytest.mark.spec("endpoint.12")
+    async def test_it_moves_last_updated(self, sandbox: Sandbox) -> None:
+        await sandbox.sms_balance()
+        await sandbox.advance(minutes=5)
+        await topup(sandbox, 1)
+        await sandbox.advance(minutes=5)
+
+        answer = await sandbox.post("/sms/balance", {"service_id": 55})
+
+        assert answer.data["last_updated"] == "2026-01-01T09:05:00.000Z"
+
+    @pytest.mark.spec("sandbox.9")
+    @pytest.mark.parametrize(("balances", "reported"), [("fixed", 500), ("live", 600)])
+    async def test_the_account_balance_tells_of_it_only_where_balances_are_live(
+        self, start_sandbox: StartSandbox, balances: str, reported: int
+    ) -> None:
+        sandbox = await start_sandbox(balances=balances)
+        await topup(sandbox, 100)
+
+        assert (await sandbox.balance()).data["sms_balance"] == reported
+
+    @pytest.mark.parametrize(
+        ("service_id", "units"), [(1, 1), (2**63 - 1, 1), (55, 1), (55, 1_000_000_000)]
+    )
+    async def test_the_least_and_the_most_that_it_takes(
+        self, sandbox: Sandbox, service_id: int, units: int
+    ) -> None:
+        assert (await topup(sandbox, units, service_id)).body["sms_balance"] == 500 + units
+
+    async def test_the_content_type_does_not_matter(self, sandbox: Sandbox) -> None:
+        body = b'{"service_id": 55, "units": 1}'
+
+        answer = await exchange(
+            sandbox, request_bytes(TOPUP, body, b"Content-Type: text/x", credentials=False)
+        )
+
+        assert answer.body == {"service_id": 55, "sms_balance": 501}
+
+
+NOT_INTEGERS: list[object] = [None, True, False, "5", "", 5.0, 5.5, [], [5], {}]
+SERVICE = "service_id must be an integer from 1 to 9223372036854775807"
+UNITS = "units must be an integer from 1 to 1000000000"
+BAD_TOPUPS: list[tuple[bytes, list[str]]] = [
+    *((json.dumps({"service_id": v, "units": 5}).encode(), [SERVICE]) for v in NOT_INTEGERS),
+    *((json.dumps({"service_id": 55, "units": v}).encode(), [UNITS]) for v in NOT_INTEGERS),
+    *((b'{"service_id": %d, "units": 5}' % v, [SERVICE]) for v in (0, -1, 2**63, 10**400)),
+    *((b'{"service_id": 55, "units": %d}' % v, [UNITS]) for v in (0, -1, 10**9 + 1, 10**400)),
+    *((b'{"service_id": 55, "units": %b}' % v, [UNITS]) for v in (b"NaN", b"1e2", b"-0")),
+    (b'{"service_id": 55, "units": Infinity}', [UNITS]),
+    (b'{"units": 5}', ["service_id is required"]),
+    (b'{"service_id": 55}', ["units is required"]),
+    (b"{}", ["service_id is required", "units is required"]),
+    (b'{"service_id": "55", "units": true}', [SERVICE, UNITS]),
+    (b'{"service_id": 55, "units": 5, "unit": 5}', ["'unit' is unknown", "service_id, units"]),
+    (b'{"unit": 5, "user": 1}', ["'unit'", "'user'", "service_id is req", "units is required"]),
+    (b'{"service_id": 55, "units": 5, "": 1}', ["'' is unknown"]),
+    (b'{"service_id": 55, "units": 5, "\\u0000": 1}', ["is unknown"]),
+    *((b, ["the body must be a JSON object"]) for b in (b"", b"[]", b"null", b'"units"', b"true")),
+    *((b, ["not valid JSON"]) for b in (b"{", b"units=5", b"\xff\xfe", b'{"units": 05}')),
+    *((b, ["not valid JSON"]) for b in (b"[" * 50_000, b'{"units": ' + b"9" * 5000 + b"}")),
+    (b'{"service_id": 55, "units": 5, "\\ud800": 1}', ["not valid JSON"]),
+]
+
+
+async def test_a_bad_topup_says_what_is_wrong_with_each_field_and_posts_nothing(
+    sandbox: Sandbox,
+) -> None:
+    for body, named in BAD_TOPUPS:
+        answer = await exchange(sandbox, request_bytes(TOPUP, body, credentials=False))
+
+        assert_error(answer, 400, *named)
+        assert await moved(sandbox) == [], body[:60]
+
+
+class TestPostings:
+    async def test_a_posting_tells_which_account_moved_why_and_when(self, sandbox: Sandbox) -> None:
+        await sandbox.sms_balance()
+        await sandbox.advance(minutes=5)
+        processing_id = (await sandbox.sms(msg_body="a" * 161)).data["processing_id"]
+
+        charge, opening = (await ledger(sandbox))["postings"]
+
+        assert charge["id"] > opening["id"] > 0
+        assert charge == {
+            "id": charge["id"],
+            "service_id": 55,
+            "account": "sms",
+            "amount": "-2",
+            "reason": "charge",
+            "subject": processing_id,
+            "at": "2026-01-01T09:05:00.000Z",
+        }
+        assert (opening["reason"], opening["amount"], opening["subject"]) == ("opening", "500", "")
+
+    @pytest.mark.decision("D21")
+    @pytest.mark.parametrize(
+        ("amount", "shown"), [(10.50, "10.5"), (10000, "10000"), (1e-7, "0.0000001"), (1e22, None)]
+    )
+    async def test_amounts_are_plain_decimals(
+        self, start_sandbox: StartSandbox, amount: float, shown: str | None
+    ) -> None:
+        sandbox = await start_sandbox(balances="live")
+        await sandbox.deposit(amount=amount)
+        await sandbox.advance(seconds=1)
+
+        assert await moved(sandbox, "reason=deposited") == [
+            ("deposited", shown or "10000000000000000000000")
+        ]
+
+    async def test_the_newest_comes_first(self, sandbox: Sandbox) -> None:
+        await sandbox.sms(customer_number="0244000009")
+        await sandbox.advance(seconds=1)
+        await topup(sandbox, 5)
+
+        assert await moved(sandbox) == [
+            ("topup", "5"),
+            ("refund", "1"),
+            ("charge", "-1"),
+            ("opening", "500"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            ("", [56, 56, 55, 55]),
+            ("service_id=55", [55, 55]),
+            ("service_id=57", []),
+            ("reason=opening", [56, 55]),
+            ("reason=refund", []),
+            ("account=sms", [56, 56, 55, 55]),
+            ("account=payout", []),
+            ("subject=nobody", []),
+            ("subject=", [56, 56, 55, 55]),
+            ("service_id=56&account=sms&reason=topup", [56]),
+        ],
+    )
+    async def test_filters_choose(self, sandbox: Sandbox, query: str, expected: list[int]) -> None:
+        await topup(sandbox, 5, service_id=55)
+        await topup(sandbox, 5, service_id=56)
+
+        found = (await ledger(sandbox, query))["postings"]
+
+        assert [posting["service_id"] for posting in found] == expected
+
+    async def test_a_subject_leads_to_what_a_send_cost_and_got_back(self, sandbox: Sandbox) -> None:
+        batch_id = (await sandbox.bulk("0244000001", "0244000009")).data["batch_id"]
+        await sandbox.sms()
+        await sandbox.advance(seconds=1)
+
+        assert await moved(sandbox, f"subject={batch_id}") == [("refund", "1"), ("charge", "-2")]
+
+
+class TestPages:
+    @pytest.mark.parametrize(
+        ("query", "count"),
+        [("", 20), ("limit=7", 7), ("limit=100", 100), ("limit=101", 100), ("limit=9000", 100)],
+    )
+    async def test_there_are_20_on_one_unless_limit_says_otherwise_and_at_most_100(
+        self, sandbox: Sandbox, query: str, count: int
+    ) -> None:
+        for _ in range(100):
+            await topup(sandbox, 1)
+
+        assert len((await ledger(sandbox, query))["postings"]) == count
+
+    @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
+    @pytest.mark.parametrize("chosen", ["reason=topup", "service_id=55&reason=topup"])
+    async def test_after_goes_on_where_a_page_ended(
+        self, sandbox: Sandbox, chosen: str, limit: int
+    ) -> None:
+        for units in range(1, 7):
+            await topup(sandbox, units)
+
+        found = [page["postings"] async for page in pages(sandbox, f"{chosen}&limit={limit}")]
+
+        amounts = [posting["amount"] for page in found for posting in page]
+        assert amounts == ["6", "5", "4", "3", "2", "1"]
+        assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
+        assert found[-1]
+
+    async def test_what_is_posted_meanwhile_shifts_nothing(self, sandbox: Sandbox) -> None:
+        for units in range(1, 5):
+            await topup(sandbox, units)
+        first = await ledger(sandbox, "limit=2")
+
+        await topup(sandbox, 9)
+
+        second = await moved(sandbox, f"limit=2&after={first['next']}")
+        assert second == [("topup", "2"), ("topup", "1")]
+
+    async def test_only_the_first_page_has_the_balances(self, sandbox: Sandbox) -> None:
+        """Adding up all postings is not part of turning a page."""
+        await topup(sandbox, 5)
+
+        first, second = [page async for page in pages(sandbox, "limit=1")]
+
+        assert set(first) == {"postings", "next", "balances", "agrees"}
+        assert set(second) == {"postings", "next"}
+
+
+BAD_QUERIES: list[tuple[str, list[str]]] = [
+    *((f"service_id={v}", [SERVICE]) for v in ("", "0", "-1", "x", "5.0", "%2B5", "+5", "5_0")),
+    *((f"service_id={v}", [SERVICE]) for v in (2**63, 10**400, "true", "%D9%A5", "5%0A")),
+    *((f"limit={v}", ["limit must be an integer above 0"]) for v in ("", "0", "-1", "x", "1e2")),
+    *((f"after={v}", ["after must be the id"]) for v in ("", "0", "-1", "x", 2**63)),
+    *((f"account={v}", ["one of payout, collection, sms, airtime"]) for v in ("", "SMS", "x")),
+    *((f"reason={v}", ["one of opening, charge, refund, topup"]) for v in ("", "x")),
+    ("subject=%00", ["subject must be"]),
+    ("service=55", ["'service' is unknown", "service_id"]),
+    ("page=2&offset=1", ["'page' is unknown", "'offset' is unknown"]),
+    ("=5", ["'' is unknown"]),
+    ("%ff=5", ["is unknown"]),
+    ("service_id=55&service_id=56", ["service_id must be given once"]),
+    ("limit=0&after=x&account=x", ["limit must", "after must", "account must"]),
+    ("limit=1&limit=2&after=x", ["limit must be given once", "after must"]),
+]
+
+
+async def test_a_bad_query_says_what_is_wrong_with_each_field(sandbox: Sandbox) -> None:
+    for query, named in BAD_QUERIES:
+        request = request_bytes(f"{LEDGER}?{query}", b"", method="GET", credentials=False)
+
+        assert_error(await exchange(sandbox, request), 400, *named)
+
+
+@pytest.mark.parametrize("model", [ledger_face.Topup, ledger_face.LedgerListQuery, ListQuery])
+def test_every_field_can_say_what_to_send_instead(model: type[Input]) -> None:
+    assert [name for name, field in model.model_fields.items() if not field.description] == []
+
+
+class TestBalances:
+    async def test_each_account_is_held_against_the_sum_of_its_postings(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.sms()
+        await topup(sandbox, 5, service_id=59)
+
+        body = await ledger(sandbox)
+
+        assert body["agrees"] is True
+        assert body["balances"] == [
+            {
+                "service_id": service_id,
+                "account": "sms",
+                "balance": balance,
+                "sum_of_postings": balance,
+                "agrees": True,
+            }
+            for service_id, balance in [(55, "499"), (59, "5")]
+        ]
+
+    async def test_before_anything_has_moved_there_is_nothing_to_disagree(
+        self, sandbox: Sandbox
+    ) -> None:
+        assert await ledger(sandbox) == {
+            "postings": [],
+            "next": None,
+            "balances": [],
+            "agrees": True,
+        }
+
+    async def test_they_are_those_of_the_service_asked_for_whatever_else_is_chosen(
+        self, sandbox: Sandbox
+    ) -> None:
+        await topup(sandbox, 5, service_id=55)
+        await topup(sandbox, 5, service_id=56)
+
+        body = await ledger(sandbox, "service_id=56&reason=opening&limit=1")
+
+        assert [(b["service_id"], b["balance"]) for b in body["balances"]] == [(56, "505")]
+
+    @pytest.mark.spec("sandbox.10")
+    @pytest.mark.decision("D21", "D22", "D25")
+    async def test_whatever_moves_a_balance_is_the_sum_of_its_postings(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(balances="live", sms_initial_units=20)
+        for service_id in (55, 59):
+            chosen = {"service_id": service_id}
+            await topup(sandbox, 7, service_id)
+            await sandbox.sms(customer_number="0244000009", msg_body="a" * 161, **chosen)
+            await sandbox.bulk("0244000001", "0270000009", "0200000002", **chosen)
+            await sandbox.sms(msg_body="a" * 10_000, **chosen)
+            await sandbox.deposit(transaction_id="T1", amount=0.1, **chosen)
+            await sandbox.collect(transaction_id="T2", amount=0.2, **chosen)
+            await sandbox.payout(transaction_id="T3", amount=4.99, **chosen)
+            await sandbox.airtime(transaction_id="T4", amount=0.7, **chosen)
+            await sandbox.airtime(transaction_id="T5", amount=10_000, **chosen)
+            await sandbox.advance(seconds=5)
+            await topup(sandbox, 1, service_id)
+
+        found = [page async for page in pages(sandbox, "limit=3")]
+        sums: dict[tuple[int, str], Decimal] = defaultdict(Decimal)
+        for posting in (posting for page in found for posting in page["postings"]):
+            assert posting["reason"] in REASONS
+            sums[posting["service_id"], posting["account"]] += Decimal(posting["amount"])
+
+        assert found[0]["agrees"] is True
+        assert sums == {
+            (b["service_id"], b["account"]): Decimal(b["balance"]) for b in found[0]["balances"]
+        }
+        assert {account for _, account in sums} == set(Account)
+        for service_id in (55, 59):
+            told = (await sandbox.balance(service_id)).data
+            for account in Account:
+                assert float(sums[service_id, account]) == told[f"{account}_balance"]
+            assert sums[service_id, "sms"] == await sandbox.sms_balance(service_id)
+
+    @pytest.mark.decision("D21")
+    async def test_no_amount_is_lost_in_a_larger_one(self, start_sandbox: StartSandbox) -> None:
+        """Deposits have no cap, and 1e300 has more digits than Decimal keeps by itself."""
+        sandbox = await start_sandbox(balances="live")
+        await sandbox.deposit(transaction_id="T1", amount=1e300)
+        await sandbox.advance(seconds=1)
+        await sandbox.payout(transaction_id="T2", amount=1e300)
+
+        body = await ledger(sandbox)
+
+        assert (body["balances"][0]["balance"], body["agrees"]) == ("10000", True)
+
+    async def test_a_balance_that_is_not_the_sum_is_told(self, sandbox: Sandbox) -> None:
+        await topup(sandbox, 5, service_id=55)
+        await topup(sandbox, 5, service_id=56)
+        assert isinstance(sandbox.gateway.store, MemoryStore)
+        kept = sandbox.gateway.store._unit._services[55].balances
+        kept[Account.SMS] = kept[Account.SMS]._replace(amount=Decimal(504))
+
+        body = await ledger(sandbox)
+
+        assert body["agrees"] is False
+        wrong, right = body["balances"]
+        assert (wrong["balance"], wrong["sum_of_postings"]) == ("504", "505")
+        assert (wrong["agrees"], right["agrees"]) == (False, True)
+        assert (await ledger(sandbox, "service_id=56"))["agrees"] is True
+
+
+ROUTES = [("POST", TOPUP, b'{"service_id": 55, "units": 1}'), ("GET", LEDGER, b"")]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ROUTES)
+class TestTheControlToken:
+    """Once one is set, only its holder reads the ledger and writes to it."""
+
+    @pytest.mark.parametrize("authorization", ["", "Bearer wrong", "s3cret", "Basic s3cret"])
+    async def test_without_it_nothing_is_told_and_nothing_posted(
+        self, start_sandbox: StartSandbox, method: str, path: str, body: bytes, authorization: str
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+
+        answer = await ask(sandbox, method, path, body, Authorization=authorization)
+
+        assert_error(answer, 401)
+        assert await sandbox.sms_balance() == 500
+
+    async def test_it_is_asked_for_before_anything_is_read(
+        self, start_sandbox: StartSandbox, method: str, path: str, body: bytes
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+
+        assert_error(await ask(sandbox, method, f"{path}?wrong=1", b"{" + body), 401)
+
+    async def test_its_holder_may(
+        self, start_sandbox: StartSandbox, method: str, path: str, body: bytes
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+
+        answer = await ask(sandbox, method, path, body, Authorization="Bearer s3cret")
+
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
+async def test_it_is_under_the_base_path_too(start_sandbox: StartSandbox, prefix: str) -> None:
+    sandbox = await start_sandbox(base_path="/gateway/v1")
+
+    for method, path, body in ROUTES:
+        assert (await ask(sandbox, method, prefix + path, body)).status == 200
+
+    assert await sandbox.sms_balance() == 501
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("GET", TOPUP, "POST"), ("DELETE", TOPUP, "POST"), ("POST", LEDGER, "GET")],
+)
+async def test_another_method_is_an_error_of_our_own(
+    sandbox: Sandbox, method: str, path: str, allowed: str
+) -> None:
+    answer = await ask(sandbox, method, path)
+
+    assert_error(answer, 405)
+    assert allowed in answer.headers["Allow"]
+
+
+async def test_too_large_a_topup_is_an_error_of_our_own(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(max_body_bytes=100)
+
+    assert_error(await ask(sandbox, "POST", TOPUP, b" " * 101), 413)

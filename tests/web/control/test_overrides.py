@@ -1,0 +1,322 @@
+"""Overrides: what is asked for comes, whatever the rules of the sandbox say."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+from tests.sqlite_files import killed
+from tests.web.conftest import kept_callbacks
+from tests.web.control_api import ask
+from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
+from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, counts, listed, override, pay, query
+
+
+class TestStatuses:
+    @pytest.mark.spec("states.transactions")
+    @pytest.mark.decision("D31")
+    @pytest.mark.parametrize("operation", PAYMENTS)
+    @pytest.mark.parametrize(
+        ("code", "told"), [("000", "000/SUCCESS"), ("001", "001/FAILED"), ("003", "003/CANCELLED")]
+    )
+    async def test_a_payment_ends_as_it_is_told_and_its_callback_says_so(
+        self, sandbox: Sandbox, operation: str, code: str, told: str
+    ) -> None:
+        """Even one that the sandbox would refuse."""
+        await override(sandbox, outcome={"status": code})
+
+        answer = await pay(sandbox, operation, **REFUSED[operation])
+        assert answer.code == ("000" if operation == "card" else "202")
+        assert answer.rule == "override"
+        assert (answer.body.get("status") == "success") is (operation == "payout")
+        assert (await sandbox.status()).data["status"] == "002"
+        await sandbox.advance(seconds=3)
+
+        assert (await sandbox.status()).data["status"] == code
+        assert (await sandbox.callback())["trans_status"] == told
+
+    @pytest.mark.decision("D31")
+    @pytest.mark.parametrize("operation", PAYMENTS)
+    async def test_a_payment_can_stay_pending(self, sandbox: Sandbox, operation: str) -> None:
+        await override(sandbox, outcome={"status": "002"})
+
+        await pay(sandbox, operation)
+        await sandbox.advance(minutes=14)
+
+        assert await status(sandbox) == "002"
+        assert await sandbox.inbox() == []
+        answer = await ask(
+            sandbox, "POST", "/_sandbox/transactions/55/T1/settle", b'{"status": "003"}'
+        )
+        await sandbox.advance(seconds=0)
+        assert answer.body["status"] == "003"
+        assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
+
+    async def test_live_balances_move_by_what_became_of_it(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(balances="live")
+        await override(sandbox, outcome={"status": "001"}, times=1)
+
+        for transaction_id in "T1", "T2":
+            await sandbox.payout(transaction_id=transaction_id)
+        await sandbox.advance(seconds=1)
+
+        assert (await sandbox.balance()).data["payout_balance"] == 9989.5
+
+    async def test_the_transaction_says_that_it_was_told_to(self, sandbox: Sandbox) -> None:
+        asked = {"outcome": {"status": "003"}, "delay_ms": 20, "callback": {"profile": "flat"}}
+        made = await override(sandbox, **asked)
+
+        await sandbox.collect()
+
+        shown = await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")
+        assert shown.body["override"] == {"id": made["id"], **asked}
+
+
+@pytest.mark.decision("D20")
+class TestTheCardPage:
+    @pytest.mark.parametrize("code", ["000", "001", "003"])
+    async def test_pay_brings_what_was_asked_for(self, sandbox: Sandbox, code: str) -> None:
+        await override(sandbox, outcome={"status": code})
+        page = await redirect(sandbox)
+        await look(sandbox, page)
+
+        answer = await choose(sandbox, page, "pay")
+        await sandbox.advance(seconds=5)
+
+        assert await status(sandbox) == code
+        assert (answer.status == 303) is (code == "000")
+        assert len(await sandbox.inbox()) == 1
+
+    async def test_a_payment_that_stays_pending_leads_back_to_the_shop(
+        self, sandbox: Sandbox
+    ) -> None:
+        await override(sandbox, outcome={"status": "002"})
+        page = await redirect(sandbox)
+
+        answer = await choose(sandbox, page, "pay")
+        await sandbox.advance(seconds=5)
+
+        assert (answer.status, answer.headers["Location"]) == (303, LANDING_PAGE)
+        assert await status(sandbox) == "002"
+        assert await sandbox.inbox() == []
+
+    @pytest.mark.parametrize(("choice", "code"), [("fail", "001"), ("cancel", "003")])
+    async def test_fail_and_cancel_are_what_they_are(
+        self, sandbox: Sandbox, choice: str, code: str
+    ) -> None:
+        await override(sandbox, outcome={"status": "000"})
+        page = await redirect(sandbox)
+
+        await choose(sandbox, page, choice)
+
+        assert await status(sandbox) == code
+
+
+class TestWhichOne:
+    @pytest.mark.parametrize("store", ["memory:", "sqlite"])
+    async def test_overrides_with_times_apply_first_oldest_first_then_the_newest_without(
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
+    ) -> None:
+        if store == "sqlite":
+            store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+        sandbox = await start_sandbox(store=store)
+        await override(sandbox, outcome={"response_code": "500"})
+        await override(sandbox, outcome={"response_code": "019"}, times=2)
+        await override(sandbox, outcome={"response_code": "402"})
+        await override(sandbox, outcome={"response_code": "016"}, times=1)
+
+        codes = [(await sandbox.collect(transaction_id=f"T{n}")).code for n in range(5)]
+
+        assert codes == ["019", "019", "016", "402", "402"]
+        assert await counts(sandbox) == [(1, 1), (2, 2), (2, 2), (0, 0)]
+
+    async def test_one_that_does_not_apply_to_a_refused_payment_leaves_it_to_the_next(
+        self, sandbox: Sandbox
+    ) -> None:
+        await override(sandbox, outcome={"status": "003"})
+        await override(sandbox, callback={"duplicate": 2}, times=1)
+
+        await sandbox.collect(customer_number="0244000009")
+        await sandbox.advance(seconds=1)
+
+        assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
+        assert await counts(sandbox) == [(1, 0), (1, 1)]
+
+    @pytest.mark.parametrize(
+        "match",
+        [
+            {"operation": "payout"},
+            {"transaction_id": "T2"},
+            {"customer_number": "0244000002"},
+            {"nw": "VOD"},
+            {"amount": 10},
+            {"amount": {"min": 11}},
+        ],
+    )
+    async def test_one_for_others_leaves_this_payment_alone(
+        self, sandbox: Sandbox, match: dict[str, Any]
+    ) -> None:
+        await override(sandbox, match=match, outcome={"response_code": "402"})
+
+        assert (await sandbox.collect()).rule == "sandbox.3"
+        assert await counts(sandbox) == [(0, 0)]
+
+    async def test_one_about_payments_is_not_used_by_other_requests(self, sandbox: Sandbox) -> None:
+        await override(sandbox, outcome={"status": "003"}, times=1)
+        await override(sandbox, outcome={"response_code": "202"}, times=1)
+        await override(sandbox, outcome={"response_code": "402"}, times=1)
+
+        for operation in OTHERS:
+            await query(sandbox, operation)
+
+        assert await counts(sandbox) == [(0, 0)] * 3
+
+    async def test_one_that_decides_nothing_waits_for_an_accepted_payment(
+        self, sandbox: Sandbox
+    ) -> None:
+        await override(sandbox, callback={"profile": "flat"}, times=1)
+
+        assert (await sandbox.collect(customer_number="0244000009")).rule == "sandbox.3"
+        assert await counts(sandbox) == [(1, 0)]
+        assert (await sandbox.collect(transaction_id="T2")).rule == "override"
+        assert await counts(sandbox) == [(2, 1)]
+
+    async def test_two_services_never_meet(self, sandbox: Sandbox) -> None:
+        for service_id, code in ((55, "003"), (56, "001")):
+            await override(sandbox, match={"service_id": service_id}, outcome={"status": code})
+
+        for service_id in (55, 56, 57):
+            await sandbox.collect(service_id=service_id)
+        await sandbox.advance(seconds=1)
+
+        seen = [(await sandbox.status(service_id=each)).data["status"] for each in (55, 56, 57)]
+        assert seen == ["003", "001", "000"]
+        assert [each["match"] for each in await listed(sandbox, "?service_id=56")] == [
+            {"service_id": 56}
+        ]
+        await ask(sandbox, "DELETE", "/_sandbox/overrides?service_id=56")
+        assert (await sandbox.collect(service_id=56)).rule == "sandbox.3"
+        assert (await sandbox.collect(service_id=55)).rule == "override"
+
+    async def test_what_it_decided_outlasts_it(self, sandbox: Sandbox) -> None:
+        made = await override(sandbox, outcome={"status": "003"})
+        await sandbox.collect()
+
+        await ask(sandbox, "DELETE", f"/_sandbox/overrides/{made['id']}")
+        await sandbox.advance(seconds=1)
+
+        assert await status(sandbox) == "003"
+
+    @pytest.mark.decision("D9")
+    async def test_who_may_not_ask_and_what_is_malformed_is_refused_as_ever(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        credentials = [{"client_key": "k", "secret_key": "s", "service_ids": [7]}]
+        sandbox = await start_sandbox()
+        closed = await start_sandbox(credentials=credentials)
+        for each in sandbox, closed:
+            await override(each, outcome={"status": "000"})
+
+        assert (await closed.collect()).code == "100"
+        assert (await sandbox.collect(amount="10")).code == "400"
+        assert (await sandbox.collect(nw="XXX")).code == "400"
+        assert await counts(sandbox) == await counts(closed) == [(0, 0)]
+
+    async def test_a_payment_that_could_not_be_saved_uses_nothing(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await override(sandbox, outcome={"status": "003"}, times=1)
+        unit: Any = type(sandbox.gateway.store._unit)  # type: ignore[attr-defined]
+
+        async def broken(_unit: object, _transaction: object) -> None:
+            raise ValueError("no")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(unit, "add_transaction", broken)
+            assert (await sandbox.collect()).code == "500"
+        assert await counts(sandbox) == [(0, 0)]
+
+        assert (await sandbox.collect()).rule == "override"
+        assert await counts(sandbox) == [(1, 1)]
+
+
+class TestWhen:
+    @pytest.mark.decision("D16")
+    async def test_settlement_comes_so_much_later(self, sandbox: Sandbox) -> None:
+        await override(sandbox, delay_ms=60_000)
+        await sandbox.collect()
+        await sandbox.card(transaction_id="T2")
+
+        await sandbox.advance(seconds=60)
+        assert [await status(sandbox), (await sandbox.status("T2")).data["status"]] == ["002"] * 2
+        await sandbox.advance(seconds=1)
+        assert [await status(sandbox), (await sandbox.status("T2")).data["status"]] == [
+            *("000", "002")
+        ]
+        await sandbox.advance(seconds=2)
+        assert (await sandbox.status("T2")).data["status"] == "000"
+
+    async def test_even_when_nobody_can_ask_for_it_any_more(self, sandbox: Sandbox) -> None:
+        await override(sandbox, outcome={"status": "001"}, delay_ms=86_400_000)
+        await sandbox.collect()
+
+        await sandbox.advance(days=1)
+        assert await sandbox.inbox() == []
+        await sandbox.advance(seconds=1)
+
+        assert (await sandbox.callback())["trans_status"] == "001/FAILED"
+
+
+async def test_the_journal_names_it_and_what_it_asked_for(sandbox: Sandbox) -> None:
+    made = await override(sandbox, outcome={"status": "003"}, callback={"duplicate": 2})
+
+    await sandbox.collect()
+
+    (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests?service_id=55")).body["requests"]
+    assert entry["rule"] == "override"
+    assert entry["why"] == f"override {made['id']} asks for status 003, callback duplicate 2"
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+async def test_what_was_decided_comes_after_a_restart(
+    start_sandbox: StartSandbox, tmp_path: Path, end: str
+) -> None:
+    path = tmp_path / "state.sqlite3"
+    sandbox = await start_sandbox(store=f"sqlite:{path}")
+    await override(sandbox, outcome={"status": "003"}, callback={"bad_signature": True}, times=2)
+    await sandbox.collect()
+
+    if end == "killed":
+        path = killed(path, tmp_path / "after the kill")
+    else:
+        await sandbox.stop()
+    again = await start_sandbox(store=f"sqlite:{path}")
+    assert await counts(again) == [(1, 1)]
+    await again.advance(seconds=1)
+
+    assert await status(again) == "003"
+    (callback,) = await kept_callbacks(again)
+    assert json.loads(callback.body)["trans_status"] == "003/CANCELLED"
+    codes = [(await again.collect(transaction_id=f"R{n}")).rule for n in range(2)]
+    assert codes == ["override", "sandbox.3"]
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+async def test_one_that_is_for_once_is_used_once_by_all_who_come_together(
+    start_sandbox: StartSandbox, tmp_path: Path, store: str
+) -> None:
+    address = "memory:" if store == "memory" else f"sqlite:{tmp_path / 'state.sqlite3'}"
+    sandbox = await start_sandbox(store=address)
+    await override(sandbox, outcome={"status": "003"}, times=1)
+
+    answers = await asyncio.gather(
+        *(sandbox.collect(transaction_id=f"T{number}") for number in range(12))
+    )
+
+    assert sorted(answer.rule for answer in answers) == ["override"] + ["sandbox.3"] * 11
+    assert await counts(sandbox) == [(1, 1)]

@@ -1,0 +1,182 @@
+"""The OpenAPI document: valid, complete, the same by every way, and true to what is answered."""
+
+import json
+from typing import Any, ClassVar
+
+import jsonschema_rs
+import pytest
+from click.testing import CliRunner
+from openapi_spec_validator import validate
+
+from sandbox_sim.bootstrap import build
+from sandbox_sim.cli import main
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks.callbacks import BODIES, Profile
+from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.web.api.response_models import CALLBACK_MODELS
+from sandbox_sim.web.app import ROUTES
+from sandbox_sim.web.openapi.document import openapi_document
+from sandbox_sim.web.openapi.routes import ServerFacts
+from sandbox_sim.web.routes import ANY_METHOD
+from tests.conftest import Sandbox, StartSandbox
+from tests.domain.samples import NOON, transaction
+from tests.openapi_contract import Contract
+from tests.web.control_api import ask
+from tests.web.operations import OPERATIONS
+
+Schema = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def document() -> Schema:
+    routes = build(Settings(store="memory:")).app[ROUTES]
+    return openapi_document(routes, ServerFacts())
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return Contract(build(Settings(store="memory:")).app[ROUTES], ServerFacts())
+
+
+def schema_of(document: Schema, schema: Schema) -> Any:
+    whole = {"allOf": [schema], "components": document["components"]}
+    return jsonschema_rs.Draft202012Validator(whole)
+
+
+def test_it_is_valid_openapi_3_1(document: Schema) -> None:
+    assert document["openapi"] == "3.1.0"
+    validate(document)
+
+
+def test_every_route_has_its_operation(document: Schema) -> None:
+    for route in build(Settings(store="memory:")).app[ROUTES]:
+        methods = set(document["paths"][route.path])
+        assert route.method == ANY_METHOD or route.method.lower() in methods, route
+    inbox = document["paths"]["/_sandbox/inbox/{name}"]
+    assert set(inbox) == {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+
+def test_every_operation_has_an_id_of_its_own(document: Schema) -> None:
+    ids = [each["operationId"] for item in document["paths"].values() for each in item.values()]
+
+    assert len(ids) == len(set(ids)) > 60
+
+
+async def test_the_command_prints_what_the_server_serves(sandbox: Sandbox) -> None:
+    printed = CliRunner().invoke(main, ["openapi"])
+
+    served = await ask(sandbox, "GET", "/_sandbox/openapi.json")
+
+    assert printed.exit_code == 0
+    assert json.loads(printed.stdout) == served.body
+
+
+async def test_it_says_how_this_server_is_set(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(
+        base_path="/v1", sandbox_reject_status=422, control_token="s3cret"
+    )
+
+    path = "/v1/_sandbox/openapi.json"
+    document = (await ask(sandbox, "GET", path, Authorization="Bearer s3cret")).body
+
+    assert document["servers"] == [{"url": "/v1"}]
+    assert document["paths"]["/_sandbox/clock"]["get"]["security"] == [{"control": []}]
+    assert "422" in document["paths"]["/send_airtime"]["post"]["responses"]
+
+
+async def test_it_takes_the_token_where_one_is_set(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(control_token="s3cret")
+
+    for path in ("openapi.json", "docs", "docs/style.css"):
+        assert (await ask(sandbox, "GET", f"/_sandbox/{path}")).status == 401, path
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_body_of_each_operation_fits(document: Schema, name: str) -> None:
+    operation = OPERATIONS[name]
+    body = document["paths"][operation.path]["post"]["requestBody"]["content"]["application/json"]
+    validator = schema_of(document, body["schema"])
+
+    assert validator.is_valid(operation.body)
+    assert not validator.is_valid({**operation.body, "service_id": "55"})
+
+
+def test_the_body_of_make_payment_is_a_union_by_its_tags(document: Schema) -> None:
+    operation = document["paths"]["/make_payment"]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+
+    assert schema["discriminator"]["propertyName"] == "trans_type"
+    assert set(schema["discriminator"]["mapping"]) == {"CTM", "DTTW", "MTC"}
+    ctm = document["components"]["schemas"]["MakePaymentCtm"]
+    assert ctm["discriminator"]["propertyName"] == "payment_option"
+    assert set(ctm["discriminator"]["mapping"]) == {"MOM", "CRD", "CRM"}
+
+
+@pytest.mark.parametrize("path", sorted({operation.path for operation in OPERATIONS.values()}))
+def test_an_operation_lists_every_rejection(document: Schema, path: str) -> None:
+    """An override can ask for any of them."""
+    listed: set[str] = set()
+    for given in document["paths"][path]["post"]["responses"].values():
+        response = given
+        if "$ref" in given:
+            response = document["components"]["responses"][given["$ref"].rpartition("/")[2]]
+        text = json.dumps(response["content"]["application/json"]["schema"])
+        for name, schema in document["components"]["schemas"].items():
+            if f'/{name}"' in text and name.startswith("Rejection"):
+                listed |= set(schema["properties"]["response_code"]["enum"])
+
+    assert listed == set(CATALOGUE) - {"000", "202", "370", "388", "393"}
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_the_callback_of_each_profile_is_described(document: Schema, profile: Profile) -> None:
+    callback = document["paths"]["/make_payment"]["post"]["callbacks"]["outcome"]
+    body = callback["{$request.body#/callback_url}"]["post"]["requestBody"]
+    own = {"$ref": f"#/components/schemas/{CALLBACK_MODELS[profile].__name__}"}
+
+    for status in Status:
+        sent = BODIES[profile](transaction(status=status), NOON)
+        assert schema_of(document, own).is_valid(sent), status
+        assert set(sent) == set(CALLBACK_MODELS[profile].__annotations__)
+    assert own in body["content"]["application/json"]["schema"]["anyOf"]
+
+
+class TestWhatTheTestsCheck:
+    """The check that every test runs must be one that can fail."""
+
+    HEADERS: ClassVar = {
+        "content-type": "application/json",
+        "x-sandbox-rule": "D3",
+        "x-sandbox-request-id": "1",
+    }
+
+    def test_it_takes_what_the_document_says(self, contract: Contract) -> None:
+        body = b'{"response_message": "No", "response_code": "100"}'
+        contract.check("POST", "/pay_bill", 401, self.HEADERS, body)
+        clock = b'{"now": "2026-01-01T00:00:00.000Z", "frozen": true, "shift_s": 0}'
+        contract.check("GET", "/_sandbox/clock", 200, self.HEADERS, clock)
+
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "body"),
+        [
+            ("POST", "/pay_bill", 401, b'{"response_message": "No"}'),
+            ("POST", "/pay_bill", 401, b'{"response_message": "No", "response_code": "015"}'),
+            ("POST", "/pay_bill", 418, b'{"response_message": "No", "response_code": "100"}'),
+            ("POST", "/nobody", 200, b"{}"),
+            ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": true}'),
+            ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": 1, "shift_s": 0}'),
+            ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": true, "shift_s": 0, "x": 1}'),
+            ("GET", "/_sandbox/clock", 404, b'{"error": {"code": "not_found", "message": "x"}}'),
+        ],
+    )
+    def test_it_refuses_the_rest(
+        self, contract: Contract, method: str, path: str, status: int, body: bytes
+    ) -> None:
+        with pytest.raises(AssertionError):
+            contract.check(method, path, status, self.HEADERS, body)
+
+    def test_it_misses_headers(self, contract: Contract) -> None:
+        body = b'{"response_message": "No", "response_code": "100"}'
+        with pytest.raises(AssertionError, match="X-Sandbox-Rule"):
+            contract.check("POST", "/pay_bill", 401, {"content-type": "application/json"}, body)

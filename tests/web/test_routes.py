@@ -1,0 +1,107 @@
+"""The table of routes: complete, and what the router and the dispatcher are made of."""
+
+import pytest
+
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.web.app import DISPATCHER, ROUTES
+from sandbox_sim.web.control.errors import errors_of
+from sandbox_sim.web.routes import Access, Route
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask, assert_error
+
+
+def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
+    return [
+        route
+        for route in sandbox.gateway.app[ROUTES]
+        if (route.access is Access.CLIENT) is of_interface
+    ]
+
+
+async def test_the_router_has_the_routes_of_the_table_and_no_others(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(base_path="/v1")
+
+    routed = {
+        (route.method, route.resource.canonical)
+        for route in sandbox.gateway.app.router.routes()
+        if route.resource is not None
+    }
+
+    plain = {(route.method, route.path) for route in table(sandbox, of_interface=False)}
+    assert routed == plain | {(method, f"/v1{path}") for method, path in plain}
+    assert len(plain) > 50
+
+
+async def test_the_dispatcher_has_the_nine_paths_of_the_twelve_operations(
+    sandbox: Sandbox,
+) -> None:
+    routes = table(sandbox, of_interface=True)
+
+    assert {route.path for route in routes} == set(sandbox.gateway.app[DISPATCHER].paths)
+    assert {route.method for route in routes} == {"POST"}
+    assert len(routes) == 9
+    operations = [operation for route in routes for operation in route.operations]
+    assert sorted(operations) == sorted(Operation)
+
+
+async def test_a_route_reads_a_query_or_a_body_and_says_what_it_does(sandbox: Sandbox) -> None:
+    for route in sandbox.gateway.app[ROUTES]:
+        assert None in {route.query, route.body}, route
+        assert route.summary, route
+        assert not route.summary.endswith("."), route
+        assert route.answers, route
+
+
+async def test_errors_that_every_route_has_need_not_be_listed(sandbox: Sandbox) -> None:
+    routes = {
+        (route.method, route.path): {error.code for error in errors_of(route)}
+        for route in table(sandbox, of_interface=False)
+    }
+
+    assert routes["GET", "/_sandbox/livez"] == {"internal_error", "store_unavailable"}
+    assert routes["POST", "/_sandbox/snapshots/{name}/restore"] == {
+        *("bad_request", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found"),
+        *("request_entity_too_large", "internal_error", "store_unavailable"),
+    }
+
+
+async def test_a_body_that_is_too_large_has_one_code_on_every_python(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(max_body_bytes=1000)
+
+    answer = await ask(sandbox, "POST", "/_sandbox/reset", b" " * 1001)
+
+    assert_error(answer, 413, "max_body_bytes")
+    assert answer.body["error"]["code"] == "request_entity_too_large"
+
+
+@pytest.mark.parametrize("action", ["find", "count", "wait"])
+async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox, action: str) -> None:
+    """`Allow` names the methods that the action takes."""
+    for plural in ("requests", "callbacks", "sms"):
+        for method in ("GET", "PUT", "OPTIONS"):
+            answer = await ask(sandbox, method, f"/_sandbox/{plural}/{action}")
+
+            assert_error(answer, 405, method)
+            assert answer.headers["Allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("multipart/form-data", b"choice=pay"),
+        ("multipart/form-data; boundary=x", b"--x\r\n\r\npay\r\n--x--\r\n"),
+        ("application/x-www-form-urlencoded", b"choice=\xff"),
+    ],
+)
+async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
+    sandbox: Sandbox, content_type: str, body: bytes
+) -> None:
+    async with sandbox.session.post(
+        f"{sandbox.url}/_sandbox/pay/1", data=body, headers={"Content-Type": content_type}
+    ) as answer:
+        assert answer.status == 400
+        assert "Choose Pay, Fail or Cancel" in await answer.text()

@@ -1,0 +1,245 @@
+"""Which protocol serves a connection: the setting `fast_path`, and what aiohttp has inside."""
+
+import ast
+import asyncio
+import logging
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import http, web
+from aiohttp.base_protocol import BaseProtocol
+from packaging.requirements import Requirement
+
+from sandbox_sim.web.transport import aiohttp_internals
+from sandbox_sim.web.transport.aiohttp_internals import (
+    FAST_CONNECTION,
+    GATEWAY_PROTOCOL,
+    REQUIRED,
+    Internal,
+)
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.wire import exchange, request_bytes
+
+ROOT = Path(__file__).parents[3]
+FAST_MODULE = "sandbox_sim.web.transport.fast_connection"
+ABSENT = Internal("aiohttp.web:RequestHandler", ("_not_there",), "shows what happens without it")
+NOT_HTTP = b"\x16\x03\x01\x02\x00\r\n\r\n"
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What the server logs when it starts."""
+    caplog.set_level(logging.INFO, "sandbox_sim.serve")
+    return caplog
+
+
+def lines(log: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    found = [each for each in log.records if each.name == "sandbox_sim.serve"]
+    return [(each.levelname, each.getMessage()) for each in found]
+
+
+async def serving(sandbox: Sandbox) -> type[asyncio.BaseProtocol]:
+    """The class that serves a new connection. A payment and a control request are answered."""
+    assert (await sandbox.collect()).code == "202"
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/livez") as response:
+        assert await response.json() == {"status": "ok"}
+    server = cast("Any", sandbox.runner.server)
+    return type(server())
+
+
+async def test_by_default_it_is_the_fast_connection_and_nothing_is_logged(
+    start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
+) -> None:
+    sandbox = await start_sandbox(fast_path=True)
+
+    assert (await serving(sandbox)).__name__ == "Connection"
+    assert lines(log) == []
+
+
+async def test_a_run_of_the_tests_may_turn_it_off(sandbox: Sandbox) -> None:
+    off = os.environ.get("SANDBOX_SIM_FAST_PATH") == "false"
+
+    assert (await serving(sandbox)).__name__ == ("GatewayProtocol" if off else "Connection")
+
+
+async def test_the_setting_turns_it_off(
+    start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
+) -> None:
+    sandbox = await start_sandbox(fast_path=False)
+
+    assert (await serving(sandbox)).__name__ == "GatewayProtocol"
+    text = "the setting fast_path is off: aiohttp's protocol serves every request, more slowly"
+    assert lines(log) == [("INFO", text)]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "shown"),
+    [
+        ("aiohttp.tcp_helpers", "tcp_keepalive", "aiohttp.tcp_helpers.tcp_keepalive"),
+        ("aiohttp.http", "HttpRequestParser", "aiohttp.http:HttpRequestParser.feed_data"),
+    ],
+)
+async def test_without_an_internal_aiohttps_protocol_serves_and_one_line_says_so(
+    start_sandbox: StartSandbox,
+    log: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    name: str,
+    shown: str,
+) -> None:
+    monkeypatch.delitem(sys.modules, FAST_MODULE, raising=False)
+    monkeypatch.delattr(import_module(module), name)
+
+    sandbox = await start_sandbox(fast_path=True)
+
+    assert (await serving(sandbox)).__name__ == "GatewayProtocol"
+    assert FAST_MODULE not in sys.modules  # its import would fail
+    ((level, text),) = lines(log)
+    assert level == "WARNING"
+    assert f"lacks {shown}: aiohttp's protocol serves every request" in text
+    answer = await exchange(sandbox, NOT_HTTP)
+    assert (answer.status, answer.code) == (400, "400")
+
+
+class _OtherArguments(http.HttpRequestParser):
+    """One that takes other arguments."""
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__(protocol, asyncio.get_running_loop(), 1024)
+
+
+class _OtherResult(http.HttpRequestParser):
+    """One that gives requests in another form."""
+
+    def feed_data(self, data: bytes, *more: Any) -> Any:
+        return super().feed_data(data, *more)[0]
+
+
+@pytest.mark.parametrize("parser", [_OtherArguments, _OtherResult])
+async def test_so_does_a_parser_that_has_changed(
+    start_sandbox: StartSandbox,
+    log: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    parser: Any,
+) -> None:
+    monkeypatch.setattr(http, "HttpRequestParser", parser)
+
+    sandbox = await start_sandbox(fast_path=True)
+
+    assert (await serving(sandbox)).__name__ == "GatewayProtocol"
+    ((level, text),) = lines(log)
+    assert level == "WARNING"
+    assert "lacks a parser that reads requests as expected: " in text
+
+
+@pytest.mark.parametrize("fast_path", [True, False])
+async def test_without_an_internal_of_our_own_protocol_aiohttps_serves_as_it_is(
+    start_sandbox: StartSandbox,
+    log: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    fast_path: bool,
+) -> None:
+    """The interface's answers keep their shape, unless the request cannot be parsed."""
+    monkeypatch.setattr(aiohttp_internals, "GATEWAY_PROTOCOL", (ABSENT,))
+
+    sandbox = await start_sandbox(fast_path=fast_path)
+
+    assert await serving(sandbox) is web.RequestHandler
+    ((level, text),) = lines(log)
+    assert level == "WARNING"
+    assert "lacks aiohttp.web:RequestHandler._not_there: its own protocol serves" in text
+    for request, code in (
+        (request_bytes("/nobody"), "404"),
+        (request_bytes(body=b"{"), "400"),
+        (request_bytes(credentials=False), "100"),
+        (request_bytes("/make_payment", b"{}", b"Expect: 100-continue"), "400"),
+    ):
+        assert (await exchange(sandbox, request)).code == code
+    assert (await exchange(sandbox, NOT_HTTP)).status == 400
+
+
+async def test_without_what_every_way_needs_the_server_does_not_start(
+    start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aiohttp_internals, "REQUIRED", (ABSENT,))
+
+    with pytest.raises(
+        RuntimeError, match=r"lacks aiohttp\.web:RequestHandler\._not_there; install"
+    ):
+        await start_sandbox()
+
+
+# --- The table is whole ----------------------------------------------------------------------
+
+# Modules of aiohttp whose names are documented.
+DOCUMENTED = {"aiohttp", "aiohttp.abc", "aiohttp.hdrs", "aiohttp.typedefs", "aiohttp.web"}
+NAMED = {name for each in (*FAST_CONNECTION, *GATEWAY_PROTOCOL, *REQUIRED) for name in each.names}
+HOLDERS = {
+    each.holder.rpartition(":")[2]
+    for each in (*FAST_CONNECTION, *GATEWAY_PROTOCOL, *REQUIRED)
+    if ":" in each.holder
+}
+
+
+def trees(folder: str) -> Iterator[ast.AST]:
+    for file in sorted((ROOT / "sandbox_sim" / folder).rglob("*.py")):
+        yield from ast.walk(ast.parse(file.read_text("utf-8")))
+
+
+def test_every_import_of_an_internal_is_named() -> None:
+    imported = {
+        name.name
+        for node in trees(".")
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").partition(".")[0] == "aiohttp"
+        and node.module not in DOCUMENTED
+        for name in node.names
+    }
+
+    assert imported
+    assert imported - NAMED - HOLDERS == set()
+
+
+def test_every_private_name_of_aiohttp_that_is_used_is_named() -> None:
+    async def handler(_request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response()
+
+    loop = asyncio.new_event_loop()
+    server = web.Server(handler, loop=loop)
+    loop.close()
+    theirs = {*dir(BaseProtocol), *dir(web.RequestHandler), *dir(web.AppRunner), *dir(server)}
+    # Only a class with a base can use private names of aiohttp by `self`.
+    derived = (node for node in trees("web/transport") if isinstance(node, ast.ClassDef))
+    used = {
+        node.attr
+        for each in derived
+        if each.bases
+        for node in ast.walk(each)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("__")
+        and node.attr in theirs
+    }
+
+    assert used
+    assert used - NAMED == set()
+
+
+def test_the_version_of_aiohttp_is_bounded_above_what_is_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (bound,) = (line for line in project["dependencies"] if Requirement(line).name == "aiohttp")
+    (pinned,) = (
+        line.partition("==")[2]
+        for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+        if line.startswith("aiohttp==")
+    )
+
+    assert bound == "aiohttp>=3.14,<3.15"
+    assert Requirement(bound).specifier.contains(pinned)
+    assert not Requirement(bound).specifier.contains("3.15.0")
