@@ -18,6 +18,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.gateway.ports.network import NetworkConfigError
 
 log = logging.getLogger("sandbox_sim.serve")
 
@@ -35,6 +36,9 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
         return asyncio.run(serve(settings, partial(_announce, settings, as_json=as_json)))
     except StoreError as error:
         click.echo(f"the store cannot be opened: {error}", err=True)
+        return 1
+    except NetworkConfigError as error:
+        click.echo(str(error), err=True)
         return 1
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
