@@ -30,12 +30,13 @@ from sandbox_sim.config_values import (
     host_in,
 )
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
 from sandbox_sim.domain.payments.cards import TEST_CARDS, Brand
 
+DEFAULT_PORT: Final = 8233
 # The longest delay: a pending transaction is stored that long, and no timer overflows.
 A_DAY_S: Final = 86_400
 A_DAY_MS: Final = A_DAY_S * 1000
@@ -74,7 +75,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8233, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    port: int = Field(
+        DEFAULT_PORT, ge=0, le=65535, description="Port to listen on; 0 picks a free one."
+    )
     base_path: BasePath = Field(
         "", description="Every path also works under this prefix, such as /gateway/v1."
     )
@@ -84,9 +87,9 @@ class Settings(BaseModel):
     )
     store: StoreName = Field(
         "sqlite:",
-        description="Where the state lives: sqlite:PATH (sqlite: alone is a file in your state "
-        "directory), memory:, which forgets all when it stops, or postgresql://USER@HOST/DATABASE, "
-        "which several servers may share.",
+        description="Where the state lives: sqlite:PATH (sqlite: alone is a file for this port in "
+        "your state directory), memory:, which forgets all when it stops, or "
+        "postgresql://USER@HOST/DATABASE, which several servers may share.",
     )
     workers: int = Field(
         1, ge=1, description="Processes that serve the port; several need a Postgres store."
@@ -99,7 +102,11 @@ class Settings(BaseModel):
         True, description="Serve plain requests without aiohttp's protocol: faster, same answers."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="info logs what was rejected or not delivered, debug everything."
+        "info",
+        description="info has a line for each request and each callback, debug everything.",
+    )
+    quiet: bool = Field(
+        False, description="No line at info about requests and callbacks that went well."
     )
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
     tls_terminated: bool = Field(
@@ -260,13 +267,15 @@ class Settings(BaseModel):
 
     @property
     def sqlite_path(self) -> Path:
-        """The file of a SQLite store; by default one in the user's state directory."""
+        """The file of a SQLite store; by default one in the user's state directory.
+
+        Each setting `port` has a default file of its own, so servers on two ports run side by side.
+        """
         path = self.store.removeprefix("sqlite:")
         if path:
             return Path(path).expanduser()
-        from platformdirs import user_state_path  # noqa: PLC0415 -- only this needs it
-
-        return user_state_path("sandbox-sim", appauthor=False) / "sandbox-sim.sqlite3"
+        suffix = "" if self.port == DEFAULT_PORT else f"-{self.port}"
+        return state_folder() / f"sandbox-sim{suffix}.sqlite3"
 
     @property
     def shown_store(self) -> str:
@@ -301,6 +310,13 @@ class Settings(BaseModel):
         found = (entry.client() for entry in self.credentials)
         modes = {ServiceMode.SANDBOX, *([ServiceMode.PRODUCTION] if self.production else [])}
         return {each.client_key: replace(each, served=each.mode in modes) for each in found}
+
+
+def state_folder() -> Path:
+    """The folder in which the state of this user's servers is kept."""
+    from platformdirs import user_state_path  # noqa: PLC0415 -- not every command needs it
+
+    return user_state_path("sandbox-sim", appauthor=False)
 
 
 def defaults() -> dict[str, Any]:

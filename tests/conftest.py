@@ -19,7 +19,7 @@ from sandbox_sim.web.transport.server import GatewayRunner
 from tests import openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
 
-pytest_plugins = ["tests.timeouts", "tests.run_order"]
+pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 
 # A deadline would fail on a busy machine; --hypothesis-profile=long looks further.
 settings.register_profile("suite", deadline=None, max_examples=40)

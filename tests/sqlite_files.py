@@ -13,6 +13,8 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import Durability, SqliteStore, _SqliteUnit
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 
+# A folder of a file system in memory, where there is one: no test waits for the disk there.
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 -- folders are made in it
 UNLIMITED = 2**31 - 2  # pages; SQLite's own bound
 SOON = 10  # seconds; a bound, reached only when something is broken
 

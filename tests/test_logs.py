@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -137,18 +138,18 @@ class TestRequests:
         assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
         for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
             assert fact in message
-        assert "customer_number is not allowlisted" in message
+        assert "'0240000000' is not allowlisted" in message
         facts = getattr(line, "facts", {})
         assert facts["request_id"] == answer.headers["X-Sandbox-Request-Id"]
         assert (facts["code"], facts["rule"], facts["service_id"]) == ("019", "sandbox.1", 55)
-        assert "customer_number is not allowlisted" in facts["why"]
+        assert "'0240000000' is not allowlisted" in facts["why"]
 
     @pytest.mark.parametrize(
         ("fields", "words"),
         [
             ({"amount": "10"}, "amount must be a number"),
             ({"customer_number": "0244000009"}, "last digit 9 is a simulated decline"),
-            ({"amount": 10000.01}, "amount is above 10000"),
+            ({"amount": 10000.01}, "amount 10000.01 is above 10000"),
             ({"trans_type": "XYZ"}, "trans_type must be one of"),
         ],
     )
@@ -174,12 +175,44 @@ class TestRequests:
         assert "the secret key is not its own" in line.getMessage()
         assert "s3same" not in line.getMessage()
 
-    async def test_what_was_accepted_is_told_at_debug_only(
+    async def test_what_was_accepted_has_a_line_too(
         self, sandbox: Sandbox, told: pytest.LogCaptureFixture
     ) -> None:
+        answer = await sandbox.collect()
+
+        (line,) = told.records
+        request_id = answer.headers["X-Sandbox-Request-Id"]
+        assert line.levelno == logging.INFO
+        assert line.getMessage() == (
+            "/make_payment service 55 transaction T1: 202 Request successfully received for "
+            "processing, by rule sandbox.3: allowlisted number, last digit 0 to 8 "
+            f"[{request_id}]"
+        )
+
+    async def test_many_at_once_have_one_line_together(
+        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    ) -> None:
+        for number in range(80):
+            await sandbox.collect(transaction_id=f"T{number}")
+        await sandbox.stop()
+
+        lines = [line.getMessage() for line in told.records]
+        together = [line for line in lines if line.startswith("without a line of their own")]
+        counts = [int(word) for line in together for word in re.findall("([0-9]+) requests", line)]
+        assert len(lines) - len(together) + sum(counts) == 80
+        assert counts
+
+    async def test_quiet_leaves_out_what_was_accepted(
+        self, start_sandbox: StartSandbox, told: pytest.LogCaptureFixture
+    ) -> None:
+        sandbox = await start_sandbox(quiet=True)
         await sandbox.collect()
         await sandbox.balance()
         assert told.records == []
+
+        await sandbox.collect(customer_number="0240000000")
+        assert len(told.records) == 1
+        told.clear()
 
         told.set_level("DEBUG", logger="sandbox_sim.requests")
         await sandbox.balance()
@@ -195,7 +228,7 @@ class TestRequests:
         await sandbox.collect()
         await sandbox.collect()
 
-        (line,) = told.records
+        _, line = told.records
         assert "the service has used this transaction_id before" in line.getMessage()
 
 

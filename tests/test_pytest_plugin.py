@@ -112,7 +112,7 @@ def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> N
             "*collect T1: 202, *",
             "*collect T2: 015, last digit 9 is a simulated decline *",
             "callbacks:",
-            "*T1 status 000 to http://127.0.0.1:9/callbacks: pending",
+            "*T1 status 000 to http://127.0.0.1:9/callbacks: retrying",
             "*attempt 1: not acknowledged: no connection to *; next attempt at 09:05:*",
         ]
     )

@@ -28,10 +28,3 @@ def test_they_pass(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
-
-
-def test_unittest_runs_its_own(tmp_path: Path) -> None:
-    done = run(tmp_path, str(RECIPES / "test_unittest.py"))
-
-    assert done.returncode == 0, done.stderr
-    assert "Ran 2 tests" in done.stderr

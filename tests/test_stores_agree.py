@@ -34,6 +34,7 @@ from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, Seen
 from tests.fakes import FakeSender
+from tests.sqlite_files import IN_MEMORY
 
 T = TypeVar("T")
 
@@ -43,9 +44,6 @@ STORES: Final[Mapping[str, Callable[[Path], str]]] = {
     "sqlite": lambda folder: f"sqlite:{folder / 'state.sqlite3'}",
     "postgres": lambda _folder: postgres.empty_database(),
 }
-
-# Where files are written that need not outlast the test.
-FAST = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 -- a folder is made in it
 
 SERVICES = (55, 59)
 # Units that a service begins with: few enough to run out of.
@@ -155,7 +153,7 @@ class Gateways(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = TemporaryDirectory(dir=FAST)
+        self.folder = TemporaryDirectory(dir=IN_MEMORY)
         self.loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self.sides: list[Side] = []
         self.now = timedelta()

@@ -88,6 +88,7 @@ def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
     done = run(python, "-W", "error", "test_unittest.py", cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr
 
 
 def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> None:
@@ -96,6 +97,13 @@ def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> N
     package = Path(done.stdout.strip()).parent
     assert package.is_relative_to(python.parent.parent)
     assert (package / "py.typed").exists()
+
+
+def test_compare_has_its_cases_with_it(python: Path, tmp_path: Path) -> None:
+    done = run(python, "-m", "sandbox_sim", "compare", "https://gateway.invalid", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (2, "nothing was sent: --yes sends it\n")
+    assert "01-collection-success" in done.stdout
 
 
 def test_make_wheel_builds_a_wheel(tmp_path: Path) -> None:
@@ -126,3 +134,12 @@ def test_the_source_archive_has_the_pages(tmp_path: Path) -> None:
 
     pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")}
     assert pages | {"README.md", "Makefile", "constraints.txt"} <= names
+
+
+def test_it_explains_codes_and_rules(python: Path, tmp_path: Path) -> None:
+    for name in ("019", "sandbox.3", "D11"):
+        done = run(python, "-m", "sandbox_sim", "explain", name, cwd=tmp_path)
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(name)
+        assert "sandbox-sim trigger" in done.stdout

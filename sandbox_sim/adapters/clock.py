@@ -32,6 +32,10 @@ class SystemClock:
         """Gateway time, in UTC."""
         return self._state.now(datetime.now(UTC))
 
+    def machine_now(self) -> datetime:
+        """The machine's time, in UTC, wherever gateway time is."""
+        return datetime.now(UTC)
+
     # Real time in seconds, for durations only.
     monotonic = staticmethod(time.monotonic)
 

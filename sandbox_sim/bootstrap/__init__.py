@@ -15,6 +15,7 @@ from sandbox_sim.bootstrap.stores import store_of
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
+from sandbox_sim.gateway.control.callback_retries import CallbackRetries
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.control.manual_actions import ManualActions
@@ -23,7 +24,7 @@ from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
 from sandbox_sim.gateway.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from sandbox_sim.gateway.callbacks.doctor import Doctor
+    from sandbox_sim.gateway.callbacks.doctor import Doctor, Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Gateway:
     journal: Journal
     watch: ChangeWaiter
     manual_actions: ManualActions
+    callback_retries: CallbackRetries
     clock_control: ClockControl
 
 
@@ -72,15 +74,16 @@ def build(
         parts.journal,
         parts.watch,
         parts.manual_actions,
+        parts.callback_retries,
         parts.clock_control,
     )
 
 
 @contextlib.asynccontextmanager
-async def open_doctor() -> AsyncIterator["Doctor"]:
+async def open_doctor(orders: "Orders | None" = None) -> AsyncIterator["Doctor"]:
     """A `Doctor` with an HTTP session of its own; it needs no running gateway."""
     from sandbox_sim.gateway.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()
     async with HttpCallbackSender(clock) as sender:
-        yield Doctor(sender, clock, RandomIds())
+        yield Doctor(sender, clock, RandomIds(), orders)

@@ -18,15 +18,16 @@ from sandbox_sim.bootstrap.production import (
     processors_of,
     running,
 )
+from sandbox_sim.bootstrap.rules import rate_limit_of, sandbox_of
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
-from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
-from sandbox_sim.domain.rate_limit import RateLimit
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
+from sandbox_sim.gateway.control.callback_retries import CallbackRetries
 from sandbox_sim.gateway.control.clock_control import ClockControl
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
@@ -34,6 +35,7 @@ from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.control.manual_actions import ManualActions
 from sandbox_sim.gateway.control.override_selection import Overrides
+from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.seeding import Seeding
 from sandbox_sim.gateway.control.snapshots import Snapshots
@@ -57,6 +59,7 @@ from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations, by_path
 from sandbox_sim.web.app import ROUTES, make_app
 from sandbox_sim.web.control.access import Guard, Hosts
+from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.events import EventRoutes
 from sandbox_sim.web.control.faults import FaultBody, FaultView
@@ -131,7 +134,7 @@ class Parts:
     def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
         """Answers the paths of the interface."""
         return Dispatcher(
-            Authentication(self.clients.values(), self.clock, self.limit()),
+            Authentication(self.clients.values(), self.clock, rate_limit_of(self.settings)),
             by_path(routes, live_paths(self.production, self.payments)),
             self.gate,
             self.ids,
@@ -139,6 +142,7 @@ class Parts:
             self.journal,
             Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
+            activity=self.activity,
             our_address=self.our_address,
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
@@ -146,13 +150,13 @@ class Parts:
 
     def route_groups(self) -> Sequence[RouteGroup]:
         """The routes under `/_sandbox/`, without those of the live feed."""
-        records = Records(self.store, self.journal, self.waiters, self.clock)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
             HealthRoutes(self.store, self.clock),
-            RecordRoutes(records),
-            ManualActionRoutes(records, self.manual_actions),
-            InboxRoutes(self.store, self.clock, self.ids, records, self.clients),
+            RecordRoutes(self.records, self.record_ids),
+            ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
+            CallbackRetryRoutes(self.callback_retries),
+            InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients),
             ClockRoutes(self.clock, self.clock_control),
             UserRuleRoutes(
                 self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
@@ -173,12 +177,13 @@ class Parts:
             await self.user_rules.load()
             await self.callback_reordering.load()
             async with self.http_sender, running(self.production, self.store):
-                loops = (self.jobs, self.journal, self.id_allocation)
+                loops = (self.jobs, self.journal, self.id_allocation, self.activity)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
                 yield
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
+            self.activity.summarise()
             await self.journal.save()
         finally:
             await self.store.close()
@@ -222,12 +227,6 @@ class Parts:
             transition=self.transition,
         )
 
-    def limit(self) -> RateLimit | None:
-        """The limit of requests a minute; None if there is none."""
-        if self.settings.rate_limit_per_minute is None:
-            return None
-        return RateLimit(self.settings.rate_limit_per_minute, self.settings.rate_limit_burst)
-
     @cached_property
     def jobs(self) -> Scheduler:
         """Runs the jobs; each kind has its handler here."""
@@ -258,7 +257,13 @@ class Parts:
             self.settings.callback_routes(),
             self.callback_reordering,
             self.connections.callbacks,
+            activity=self.activity,
         )
+
+    @cached_property
+    def activity(self) -> ActivityLog:
+        """Which events get a log line."""
+        return ActivityLog(self.clock, quiet=self.settings.quiet)
 
     @cached_property
     def sandbox_processor(self) -> SandboxProcessor:
@@ -308,17 +313,7 @@ class Parts:
     @cached_property
     def sandbox(self) -> Sandbox:
         """The settings of the sandbox rules."""
-        settings = self.settings
-        return Sandbox(
-            allowlist=Allowlist(
-                prefixes=tuple(settings.allowed_prefixes),
-                numbers=frozenset(settings.allowed_numbers),
-                accept_international=settings.accept_international,
-                match_network=settings.match_network,
-            ),
-            test_cards=settings.test_cards,
-            reject_duplicates=settings.duplicates == "reject",
-        )
+        return sandbox_of(self.settings)
 
     @cached_property
     def pages(self) -> CardPages:
@@ -364,6 +359,21 @@ class Parts:
     def clock_control(self) -> ClockControl:
         """Sets the clock."""
         return ClockControl(self.store, self.clock, self.jobs)
+
+    @cached_property
+    def records(self) -> Records:
+        """Searches over what the gateway has done."""
+        return Records(self.store, self.journal, self.waiters, self.clock)
+
+    @cached_property
+    def record_ids(self) -> RecordIds:
+        """Which record an id names."""
+        return RecordIds(self.records)
+
+    @cached_property
+    def callback_retries(self) -> CallbackRetries:
+        """Next attempts that come now."""
+        return CallbackRetries(self.store, self.clock, self.records, self.record_ids)
 
     @cached_property
     def manual_actions(self) -> ManualActions:

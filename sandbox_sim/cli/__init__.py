@@ -12,7 +12,7 @@ from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.lazy_commands import LazyGroup
 
 if TYPE_CHECKING:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
 
@@ -49,6 +49,8 @@ class _Commands(LazyGroup):
     later: ClassVar = {
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
         "clock": "sandbox_sim.cli.commands.state:clock",
+        "compare": "sandbox_sim.cli.compare.command:compare",
+        "explain": "sandbox_sim.cli.commands.explain:explain",
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
         "ledger": "sandbox_sim.cli.commands.ledger:ledger",
@@ -103,6 +105,13 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
     help="Credentials of mode P work: their payments go to networks.",
 )
 @click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    flag_value="true",
+    default=None,
+    help="No log lines about requests and callbacks that went well.",
+)
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
 @set_option
@@ -144,12 +153,24 @@ def _secret_key(_context: click.Context, _param: click.Parameter, key: str | Non
 def _profiles(
     _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
 ) -> tuple["Profile", ...]:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
     for name in names:
         if name not in set(Profile):
             raise click.BadParameter(f"{name} is none of {', '.join(Profile)}")
-    return tuple(dict.fromkeys(map(Profile, names or Profile)))
+    return tuple(dict.fromkeys(map(Profile, names)))
+
+
+def _order_command(
+    _context: click.Context, param: click.Parameter, command: str | None
+) -> str | None:
+    from sandbox_sim.cli.order_commands import PLACEHOLDERS
+
+    if command is not None and not any(each in command for each in PLACEHOLDERS):
+        raise click.BadParameter(f"must contain {' or '.join(PLACEHOLDERS)}")
+    if command is not None and param.name == "order" and not _context.params.get("paid"):
+        raise click.BadParameter("goes with --paid")
+    return command
 
 
 def _timeout(
@@ -177,7 +198,22 @@ def _timeout(
     multiple=True,
     metavar="NAME",
     callback=_profiles,
-    help="Send only this body: trans, trans_bare, flat, event or superset; may be repeated.",
+    help="Send and judge only this body: trans, trans_bare, flat, event or superset; may be "
+    "repeated.",
+)
+@click.option(
+    "--paid",
+    metavar="COMMAND",
+    is_eager=True,
+    callback=_order_command,
+    help="A command that exits with 0 if the order of {reference} or {transaction_id} counts as "
+    "paid. Finds out which profiles work.",
+)
+@click.option(
+    "--order",
+    metavar="COMMAND",
+    callback=_order_command,
+    help="With --paid: a command that creates the order of {reference} before its callback.",
 )
 @click.option(
     "--timeout",
@@ -196,11 +232,20 @@ def doctor(
     secret_key: str | None,
     profiles: tuple["Profile", ...],
     timeout: float | None,
+    paid: str | None,
+    order: str | None,
 ) -> None:
-    """Say what a receiver of callbacks does wrong. Exit 1 if anything.
+    r"""Say what a receiver of callbacks does wrong. Exit 1 if anything.
 
     It gets every body there is, genuine and forged, once and twice, of successful, failed and
-    cancelled payments whose ids begin with DOCTOR-. No gateway has to run.
+    cancelled payments whose ids begin with DOCTOR-. No gateway has to run. The profile that this
+    configuration sends is judged; about the others there are notes.
+
+    \b
+    A receiver that                    needs
+      compares trans_status with 000   callback_profile = trans_bare
+      reads transaction_id and status  callback_profile = flat
+    If you are unsure, try             callback_profile = superset
     """
     from sandbox_sim.cli.commands.doctor import run
 
@@ -210,6 +255,8 @@ def doctor(
         secret_key=secret_key,
         profiles=profiles,
         timeout=timeout,
+        paid=paid,
+        order=order,
         as_json=bool(obj["as_json"]),
     )
     raise SystemExit(code)

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from sandbox_sim.cli.tables import printable
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.receiver_checks import Exchange, Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Verdict
 from sandbox_sim.domain.redaction import redact_text
@@ -16,6 +16,7 @@ _COLOURS: Final = {
     Verdict.OK: "green",
     Verdict.WARNING: "yellow",
     Verdict.WRONG: "red",
+    Verdict.NOTE: "cyan",
     Verdict.SKIPPED: "bright_black",
 }
 # An answer of a receiver is cut to this length.
@@ -31,6 +32,10 @@ def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
 def introduction(receiver: Receiver, owner: str | None) -> str:
     """The first line: the receiver, the profiles, the key and the timeout."""
     profiles = ", ".join(receiver.profiles)
+    notes = [profile for profile in receiver.profiles if not receiver.judges(profile)]
+    if notes:
+        judged = ", ".join(each for each in receiver.profiles if receiver.judges(each))
+        profiles = f"judged as {judged}, notes on {', '.join(notes)}"
     match owner:
         case None:
             signed = "not signed (setting sign_callbacks)"
@@ -101,11 +106,15 @@ def _shortened(text: str) -> str:
 def document(
     receiver: Receiver, owner: str | None, findings: Sequence[Finding]
 ) -> dict[str, object]:
-    """The whole report as JSON. `signed_with`: a client key, --secret-key, or null for unsigned."""
+    """The whole report as JSON. `signed_with`: a client key, --secret-key, or null for unsigned.
+
+    judged: the profiles that the receiver must take; about the others there are notes.
+    """
     verdicts = [finding.assessment.verdict for finding in findings]
     return {
         "url": redact_text(receiver.url),
         "profiles": list(receiver.profiles),
+        "judged": [each for each in receiver.profiles if receiver.judges(each)],
         "signed_with": owner,
         "timeout_s": receiver.timeout.total_seconds(),
         "healthy": Verdict.WRONG not in verdicts,

@@ -36,13 +36,13 @@ _NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
 class Filter(NamedTuple):
     """A field that has an option of its own.
 
-    words: names that the option accepts, with the value of each.
+    switch: the option takes no value and means true.
     """
 
     field: str
     says: str
     options: tuple[str, ...]
-    words: Mapping[str, str] = {}
+    switch: bool = False
 
 
 def value_of(text: str, *, number: bool) -> object:
@@ -90,23 +90,14 @@ def filtered(filters: Sequence[Filter]) -> Callable[[C], C]:
 
     def decorate(command: C) -> C:
         for each in reversed(filters):
-            option = click.option(
-                *each.options,
-                each.field,
-                metavar="VALUE",
-                callback=_worded(each.words),
-                help=f"Only {each.says}.",
-            )
+            kind: dict[str, Any] = {"metavar": "VALUE"}
+            if each.switch:
+                kind = {"is_flag": True, "flag_value": "true", "default": None}
+            option = click.option(*each.options, each.field, help=f"Only {each.says}.", **kind)
             command = option(command)
         return command
 
     return decorate
-
-
-def _worded(
-    words: Mapping[str, str],
-) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    return lambda _context, _param, text: None if text is None else words.get(text, text)
 
 
 def given(filters: Mapping[str, str | None]) -> Pairs:

@@ -1,16 +1,13 @@
 """The four kinds of record: the filters that are options, and the columns of their tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.matching import Filter
+from sandbox_sim.domain.payments.transactions import STATUS_WORDS
 
-STATUS_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
-)
-_WORD_OF: Final = {code: word for word, code in STATUS_WORDS.items()}
+_WORD_OF: Final = {code.value: word for word, code in STATUS_WORDS.items()}
 
 Shown = Mapping[str, Any]
 
@@ -87,7 +84,6 @@ TRANSACTIONS: Final = Kind(
             "status",
             "transactions of this status: 000, 001, 002, 003, or its word, such as failed",
             ("--status",),
-            STATUS_WORDS,
         ),
     ),
     {
@@ -106,8 +102,14 @@ CALLBACKS: Final = Kind(
         _TRANSACTION,
         Filter(
             "state",
-            "callbacks in this state: pending, delivered, failed or dropped",
+            "callbacks in this state: pending, retrying, delivered, failed or dropped",
             ("--status", "--state"),
+        ),
+        Filter(
+            "unacknowledged",
+            "callbacks that were tried and not acknowledged: retrying or failed",
+            ("--unacknowledged",),
+            switch=True,
         ),
     ),
     {

@@ -1,6 +1,8 @@
 """The commands that every kind of record has: `list`, `show`, `find` and `wait`."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
 
 import click
@@ -10,6 +12,7 @@ from sandbox_sim.cli.client import PATIENCE_S
 from sandbox_sim.cli.matching import Pairs, filtered, given, matched, matching, where_option
 from sandbox_sim.cli.record_views import Kind
 from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.domain.timestamps import iso
 
 C = TypeVar("C", bound=Callable[..., Any])
 Query = Sequence[tuple[str, object]]
@@ -82,7 +85,16 @@ def add_list(group: click.Group, kind: Kind) -> None:
     ) -> None:
         query = page_query(limit, after, *given(filters), *where)
         answer = session.gateway.control("GET", kind.plural, query=query)
-        session.show(answer, lambda document: _page(kind, document))
+        session.show(answer, lambda document: [*_page(kind, document), *_both_times(session)])
+
+
+def _both_times(session: Session) -> Iterator[str]:
+    """The line below a list whose times are not the machine's: gateway time, and the machine's."""
+    answer = session.gateway.control("GET", "clock")
+    clock = json.loads(answer.text)
+    if clock["frozen"] or clock["shift_s"]:
+        machine = parsedate_to_datetime(answer.headers["date"])
+        yield f"gateway time is {clock['now']}, the machine's time is {iso(machine)}"
 
 
 def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
@@ -92,10 +104,11 @@ def _page(kind: Kind, document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{document['dropped']} older requests were removed to make room"
 
 
-def add_show(group: click.Group, kind: Kind, metavar: str) -> None:
-    """Add `show`, which shows every field of one record."""
+def add_show(group: click.Group, kind: Kind, metavar: str, named: str = "") -> None:
+    """Add `show`, which shows every field of one record. named: a sentence about its ids."""
+    text = f"Show one of the {kind.words} with all its fields.\n\n{named}".strip()
 
-    @group.command("show", help=f"Show one of the {kind.words} with all its fields.")
+    @group.command("show", help=text)
     @click.argument("name", metavar=metavar)
     @asks
     def _show(session: Session, name: str) -> None:

@@ -10,7 +10,8 @@ import click
 _SHOWN_CHARACTERS: Final = 100
 _COLOURS: Final = {
     **dict.fromkeys(("000 successful", "delivered", "SENT", "valid"), "green"),
-    **dict.fromkeys(("002 pending", "pending", "ACKNOWLEDGED", "missing", "dropped"), "yellow"),
+    **dict.fromkeys(("002 pending", "pending", "ACKNOWLEDGED", "missing"), "yellow"),
+    **dict.fromkeys(("retrying", "dropped"), "yellow"),
     **dict.fromkeys(("001 failed", "003 cancelled", "failed", "REFUNDED", "invalid"), "red"),
 }
 _GAP: Final = "  "

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
+from sandbox_sim.domain.control.field_values import read_match
 from sandbox_sim.domain.msisdn import to_international
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
@@ -50,9 +51,12 @@ class Records(Sequence[R], Generic[R]):
         return f"{type(self).__name__}({list(self._records)!r})"
 
     def where(self, **wanted: object) -> Sequence[R]:
-        """Return the records with all of these fields. Raises `TypeError` for an unknown field."""
+        """Return the records with all of these fields.
+
+        Raises `TypeError` for an unknown field, `ValueError` for a value that no record can have.
+        """
         __tracebackhide__ = True
-        self._refuse_unknown(wanted)
+        wanted = self._read(wanted)
         return [each for each in self._records if not _misses(each, wanted)]
 
     def expect_one(self, **wanted: object) -> R:
@@ -79,6 +83,13 @@ class Records(Sequence[R], Generic[R]):
             raise AssertionError(self.instead(number, wanted))
         return found
 
+    def _read(self, wanted: Mapping[str, object]) -> dict[str, object]:
+        """What is wanted, with words such as `cancelled` replaced by the values they stand for."""
+        __tracebackhide__ = True
+        self._refuse_unknown(wanted)
+        plain = {name: value for name, value in wanted.items() if _is_plain(value)}
+        return {**wanted, **read_match(self._kind.values, plain)}
+
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
         __tracebackhide__ = True
         for name in wanted:
@@ -91,6 +102,8 @@ class Records(Sequence[R], Generic[R]):
 
     def instead(self, number: str, wanted: Mapping[str, object], so: str = "so") -> str:
         """Say what was expected and what came instead. so: the state of the records that fit."""
+        __tracebackhide__ = True
+        wanted = self._read(wanted)
         count = len(self.where(**wanted))
         which = f" with {_sentence(wanted)}" if wanted else ""
         there = f"{count} of {len(self)} {'is' if count == 1 else 'are'} {so}:"
@@ -142,6 +155,11 @@ class _Containing:
         return isinstance(text, str) and self.part in text
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is compared as it is; others, such as `mock.ANY`, know what they equal."""
+    return value is None or isinstance(value, str | int | float)
 
 
 def _names(kind: type[R]) -> list[str]:

@@ -31,12 +31,12 @@ class SandboxGateway:
     in memory. All its methods are about its own `service_id`, except the clock, which is one for
     all services, and `renew`, which forgets the state of all services.
 
-    `aio` has the two calls that wait for the application under test, for tests in coroutines.
+    `aio` has the three calls that wait for the application under test, for tests in coroutines.
     """
 
     def __init__(self, **settings: Any) -> None:
         """Check the settings; the gateway starts in `with`."""
-        chosen = {"store": "memory:", "port": 0, **settings}
+        chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
         self._settings = settings_from(chosen, "a keyword")
         credentials = self._settings.credentials[0]
         self._service_ids = _service_ids(credentials.service_ids)
@@ -123,6 +123,14 @@ class SandboxGateway:
         work = self._server.gateway.clock_control.advance(by)
         return self._server.run(work, "await gateway.aio.advance(…)")
 
+    def reset_clock(self) -> None:
+        """Bring gateway time to the machine's, from where it runs on; `reset` puts it back.
+
+        `ValueError` with a list where a payment, callback or SMS waits that was created later.
+        """
+        __tracebackhide__ = True
+        self._server.run(self._server.gateway.clock_control.reset())
+
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """Return the newest callback with these fields, as soon as its receiver was called.
 
@@ -133,6 +141,17 @@ class SandboxGateway:
         __tracebackhide__ = True
         work = self._view.callback(timeout_s, wanted)
         return self._server.run(work, "await gateway.aio.wait_callback(…)")
+
+    def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
+        """Make the next attempt at all retrying callbacks now, or at one; the clock stands still.
+
+        any_id: the id of the one, or the id of its transaction. Returns the callbacks as they are
+        after the attempt. `ValueError` where the one is not there, where several fit, or where it
+        waits for no attempt because it was delivered or given up.
+        """
+        __tracebackhide__ = True
+        work = self._view.retry_callbacks(any_id)
+        return self._server.run(work, "await gateway.aio.retry_callbacks(…)")
 
     @property
     def callbacks(self) -> Records[Callback]:
@@ -275,6 +294,12 @@ class Awaitables:
         server, _ = self._parts()
         by = _duration(seconds, minutes, hours)
         return await server.awaited(server.gateway.clock_control.advance(by))
+
+    async def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
+        """`SandboxGateway.retry_callbacks`."""
+        __tracebackhide__ = True
+        server, view = self._parts()
+        return await server.awaited(view.retry_callbacks(any_id))
 
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""

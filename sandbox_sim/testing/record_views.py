@@ -1,6 +1,7 @@
 """The read-only records that a test sees: callbacks, deliveries, payments, SMS and requests."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -9,6 +10,8 @@ from typing import Any, ClassVar, Self
 from sandbox_sim.domain.callbacks import callbacks
 from sandbox_sim.domain.callbacks.callbacks import Attempt
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
+from sandbox_sim.domain.control import journal
+from sandbox_sim.domain.control.field_values import FieldValues
 from sandbox_sim.domain.control.journal import Entry
 from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.payments import transactions
@@ -22,11 +25,16 @@ class Callback:
 
     status: 000, 001, 002 or 003, from the field in which the profile has it.
     content: the body as the bytes that are sent; pass it with `headers` to the test client of a web
-    framework. state: pending, delivered, failed or dropped.
+    framework. state: pending, retrying, delivered, failed or dropped.
+    unacknowledged: it was attempted, and the application has not acknowledged it.
     """
 
     noun: ClassVar = "callback"
     columns: ClassVar = ("transaction_id", "status", "amount", "state", "url")
+    values: ClassVar[Mapping[str, FieldValues]] = {
+        "status": transactions.STATUS_VALUES,
+        **callbacks.FIELD_VALUES,
+    }
 
     id: str
     transaction_id: str
@@ -37,6 +45,7 @@ class Callback:
     headers: dict[str, str]
     signature: str | None
     state: str
+    unacknowledged: bool
     created_at: datetime
     attempts: tuple[Attempt, ...]
 
@@ -53,6 +62,7 @@ class Callback:
             headers={"Content-Type": "application/json", **found.headers},
             signature=found.signature,
             state=found.state.value,
+            unacknowledged=found.state.is_unacknowledged,
             created_at=found.created_at,
             attempts=found.attempts,
         )
@@ -90,6 +100,7 @@ class Delivery:
 
     noun: ClassVar = "delivery"
     columns: ClassVar = ("at", "method", "signature", "body")
+    values: ClassVar[Mapping[str, FieldValues]] = {}
 
     at: datetime
     method: str
@@ -119,6 +130,7 @@ class Transaction:
 
     noun: ClassVar = "transaction"
     columns: ClassVar = ("transaction_id", "operation", "amount", "customer_number", "status")
+    values: ClassVar = transactions.FIELD_VALUES
 
     transaction_id: str
     network_transaction_id: str
@@ -166,6 +178,7 @@ class Sms:
 
     noun: ClassVar = "message"
     columns: ClassVar = ("to", "status", "sender_id", "text")
+    values: ClassVar = sms_messages.FIELD_VALUES
 
     processing_id: str
     batch_id: str | None
@@ -203,6 +216,10 @@ class Request:
 
     noun: ClassVar = "request"
     columns: ClassVar = ("operation", "transaction_id", "response_code", "why")
+    values: ClassVar[Mapping[str, FieldValues]] = {
+        "operation": journal.FIELD_VALUES["operation"],
+        "response_code": journal.FIELD_VALUES["code"],
+    }
 
     id: str
     at: datetime

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
@@ -100,6 +101,28 @@ class View:
             raise AssertionError(await self._instead(timeout_s, wanted))
         return came
 
+    async def retry_callbacks(self, any_id: str | None) -> Sequence[Callback]:
+        """Make the next attempts now; returns the callbacks as they are after it."""
+        __tracebackhide__ = True
+        retries = self._gateway.callback_retries
+        if any_id is None:
+            chosen = [each.id for each in await retries.retry_all(self._service_id)]
+        else:
+            chosen = [await self._retry(any_id)]
+        await self._gateway.clock_control.advance(timedelta())
+        found = {each.id: each for each in await self.callbacks()}
+        return [found[each] for each in reversed(chosen) if each in found]
+
+    async def _retry(self, any_id: str) -> str:
+        __tracebackhide__ = True
+        retried = await self._gateway.callback_retries.retry(any_id, self._service_id)
+        if retried is None:
+            raise ValueError(f"there is no callback {any_id!r}")
+        if not retried.was_waiting:
+            state = retried.callback.state
+            raise ValueError(f"callback {any_id} is {state}, so no attempt at it is to come")
+        return retried.callback.id
+
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
         """Forget the state of the service and these inboxes, and put the clock back."""
         await self._gateway.manual_actions.reset(self._service_id)
@@ -164,7 +187,7 @@ class View:
 
 def _failures(callbacks: Sequence[Callback]) -> Iterator[str]:
     """Why the newest callbacks were not acknowledged."""
-    unacknowledged = [each for each in callbacks if each.attempts and each.state != "delivered"]
+    unacknowledged = [each for each in callbacks if each.unacknowledged]
     for each in unacknowledged[-_SHOWN_FAILURES:]:
         attempt = each.attempts[-1]
         yield f"callback of {each.transaction_id}, attempt {attempt.number}: {attempt.verdict}"

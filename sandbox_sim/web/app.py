@@ -13,10 +13,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.control.record_ids import AmbiguousId
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.api.dispatcher import Dispatcher, expect
 from sandbox_sim.web.control.access import Guard
 from sandbox_sim.web.control.errors import (
+    AMBIGUOUS,
     BAD_REQUEST,
     BODY_TOO_LARGE,
     INTERNAL_ERROR,
@@ -100,8 +102,9 @@ async def _in_shape(request: web.Request, handler: Handler) -> web.StreamRespons
         return _refusal(web.HTTPNotFound(), request)
     try:
         return await handler(request)
-    except BadInput as bad:
-        return error_response(BAD_REQUEST, str(bad))
+    except (BadInput, AmbiguousId) as bad:
+        code = AMBIGUOUS if isinstance(bad, AmbiguousId) else BAD_REQUEST
+        return error_response(code, str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
         return error_response(BAD_REQUEST, "The body cannot be read as its headers say")
     except StoreError as failure:

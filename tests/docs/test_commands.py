@@ -20,8 +20,10 @@ from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
 from tests.web.events import listening
 
-# These have a test of their own: test_interface_page.py and test_fixtures.py.
-TESTED_ELSEWHERE = {"docs/interface.md", "docs/control-api.md", "fixtures/README.md"}
+# These have a test of their own: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
+TESTED_ELSEWHERE = {
+    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "fixtures/README.md")
+}
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 RECORDS = Page("docs/records.md")
@@ -176,12 +178,24 @@ async def test_the_log_has_the_attempts_that_the_page_shows(
     assert came == [shape(line) for line in lines]
 
 
-async def test_a_wrong_setting_gets_the_sentence_of_the_page(sandbox: Sandbox) -> None:
-    (sentence,) = (text for text in Page("docs/configuration.md").blocks("text"))
+@pytest.fixture
+def _wrong_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong sandbox_sim.toml in this folder, and a wrong variable."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SANDBOX_SIM_ALLOWED_PREFIXES", "0244")
+    text = 'approved_senders = "Shop"\ncallback_attempts = 0\n'
+    Path("sandbox_sim.toml").write_text(text, "utf-8")
 
+
+@pytest.mark.usefixtures("_wrong_settings")
+async def test_wrong_settings_get_the_sentences_of_the_page(sandbox: Sandbox) -> None:
+    several, unknown = Page("docs/configuration.md").blocks("text")
+
+    given = ["config", "check", "--config", "sandbox_sim.toml"]
+    came = await sandbox_sim(sandbox, given, exit_code=1)
+    assert several.strip() in came
     came = await sandbox_sim(sandbox, ["config", "check", "--set", "settle_delay=5"], exit_code=1)
-
-    assert sentence.strip() in came
+    assert unknown.strip() in came
 
 
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.blocks("toml")], ids=str)

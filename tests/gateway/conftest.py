@@ -9,7 +9,8 @@ from operator import methodcaller
 import pytest
 
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
-from sandbox_sim.domain.callbacks.callbacks import Callback, DeliveryState, Schedule
+from sandbox_sim.domain.callbacks.callbacks import Callback, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.ports import StoreError, Unit

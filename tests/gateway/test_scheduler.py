@@ -8,7 +8,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.scheduler import BATCH, PAUSE, PUT_OFF
 from tests.fakes import BROKEN
 from tests.gateway.conftest import Works

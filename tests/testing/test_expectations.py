@@ -7,10 +7,11 @@ from unittest.mock import ANY
 
 import pytest
 
+from sandbox_sim import SandboxGateway
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Sms
 from tests.records import callback, message
-from tests.testing.conftest import compact
+from tests.testing.conftest import collected, compact
 
 BODY = (
     '{"trans_ref":"%s","trans_status":"%s/SUCCESS","amount":"%s","customer_number":"233244000001"}'
@@ -207,3 +208,46 @@ class TestTexts:
         assert Messages(Sms, [text("Hello")]).expect_text(sender_id="Shop").created_at == datetime(
             2026, 1, 1, 9, tzinfo=UTC
         )
+
+
+class TestValues:
+    """A field with a fixed set of values: a word stands for a status, and nonsense is refused."""
+
+    def test_a_word_stands_for_a_status(self, gateway: SandboxGateway) -> None:
+        gateway.override(status="cancelled", times=1)
+        collected(gateway)
+        gateway.advance(seconds=1)
+
+        gateway.transactions.expect_one(status="cancelled")
+        gateway.callbacks.expect_one(status="cancelled")
+        gateway.callbacks.expect_none(status="successful")
+        assert gateway.wait_callback(status="cancelled").status == "003"
+
+    @pytest.mark.parametrize(
+        ("records", "field", "value"),
+        [
+            ("transactions", "status", "paid"),
+            ("callbacks", "state", "Failed"),
+            ("callbacks", "status", "zzz"),
+            ("sms", "status", "sent"),
+            ("requests", "operation", "refund"),
+            ("requests", "response_code", "999"),
+        ],
+    )
+    @pytest.mark.parametrize("call", ["where", "expect_one", "expect_none", "expect"])
+    def test_a_value_that_none_can_have_is_refused(
+        self, gateway: SandboxGateway, records: str, field: str, value: str, call: str
+    ) -> None:
+        expectation = getattr(getattr(gateway, records), call)
+
+        with pytest.raises(ValueError, match=f"{field} '{value}' is none of "):
+            expectation(**{field: value})
+
+    def test_nor_is_it_waited_for(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(ValueError, match="state 'zzz' is none of pending, retrying"):
+            gateway.wait_callback(state="zzz", timeout_s=60)
+
+    def test_what_knows_itself_what_it_equals_is_asked(self, gateway: SandboxGateway) -> None:
+        collected(gateway)
+
+        gateway.transactions.expect_one(status=ANY)

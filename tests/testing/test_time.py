@@ -88,7 +88,10 @@ class TestWaitingForACallback:
             "the requests were:",
             "  operation  transaction_id  response_code  why",
             "  collect  T1  202  allowlisted number, last digit 0 to 8",
-            "  collect  T2  015  last digit 9 is a simulated decline",
+            (
+                "  collect  T2  015  last digit 9 is a simulated decline "
+                "(customer_number '0244000009')"
+            ),
         ]
 
     def test_says_it_where_the_test_called(self, gateway: SandboxGateway) -> None:
@@ -182,3 +185,20 @@ class TestWaitingForACallback:
     def test_refuses_a_field_that_there_is_not(self, gateway: SandboxGateway) -> None:
         with pytest.raises(TypeError, match="did you mean transaction_id"):
             gateway.wait_callback(transactionid="T1")
+
+
+def test_the_clock_goes_back_to_the_machines_and_runs(gateway: SandboxGateway) -> None:
+    before = datetime.now(UTC)
+
+    gateway.reset_clock()
+
+    assert before <= gateway.now <= datetime.now(UTC)
+
+
+def test_it_does_not_where_something_created_later_waits(gateway: SandboxGateway) -> None:
+    gateway.advance(hours=366 * 24)
+    gateway.advance(hours=366 * 24)
+    collected(gateway)
+
+    with pytest.raises(ValueError, match="payment T1 of service"):
+        gateway.reset_clock()

@@ -1,7 +1,13 @@
 """Asking the control API: without the gateway's credentials, and with errors of its own."""
 
+import json
+from typing import Any
+
 from tests.conftest import Sandbox, Seen
 from tests.web.wire import Answer, strict_json
+
+# A receiver that is not there.
+DEAD = "http://127.0.0.1:9/nobody"
 
 
 async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:
@@ -21,3 +27,21 @@ def assert_error(answer: Seen | Answer, status: int, *named: str) -> None:
     assert answer.body["error"]["message"]
     for name in named:
         assert name in answer.body["error"]["message"]
+
+
+async def get(sandbox: Sandbox, path: str) -> Any:
+    """What a path below /_sandbox/ shows."""
+    seen = await ask(sandbox, "GET", f"/_sandbox/{path}")
+    assert seen.status == 200, seen
+    return seen.body
+
+
+async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
+    """The answer of a path below /_sandbox/ to a body of these fields."""
+    return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
+
+
+async def ids(sandbox: Sandbox, query: str = "") -> list[str]:
+    """The ids of the transactions that a query finds."""
+    page = await get(sandbox, f"transactions?{query}")
+    return [each["transaction_id"] for each in page["transactions"]]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState as State
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState as State
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback

@@ -12,7 +12,7 @@ from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres

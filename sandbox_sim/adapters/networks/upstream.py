@@ -13,17 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 
+from sandbox_sim.adapters.networks.cassettes import BadCassette
 from sandbox_sim.adapters.networks.http_client import (
     HttpAnswer,
     NetworkHttpClient,
     NoAnswer,
     retry_after,
 )
+from sandbox_sim.adapters.networks.recording import HttpExchanges, Recorder
+from sandbox_sim.adapters.networks.replay import Replay
 from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
 from sandbox_sim.domain import money
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
@@ -105,15 +109,35 @@ class UpstreamSettings(AdapterSettings):
     """The settings of a network with `adapter = "upstream"`."""
 
     base_url: Annotated[str, AfterValidator(_address)] = Field(
-        description="Address of the other gateway, with its prefix where it has one."
+        "", description="Address of the other gateway, with its prefix where it has one."
     )
-    client_key: str = Field(min_length=1, description="Of our account at the other gateway.")
-    secret_key: SecretStr = Field(min_length=1, description="Of the same account.")
+    client_key: str = Field("", description="Of our account at the other gateway.")
+    secret_key: SecretStr = Field(SecretStr(""), description="Of the same account.")
     rejects_duplicates: bool = Field(
         False,
         description="The other gateway answers 219 to a repeated transaction_id, so a request "
         "whose answer was lost may be sent again.",
     )
+    record: Path | None = Field(None, description="Folder that each payment is recorded in.")
+    replay: Path | None = Field(
+        None, description="Folder of recorded payments that answer in place of the other gateway."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.replay is not None:
+            if self.record is not None:
+                raise ValueError("record and replay: only one of them can be set")
+            return self
+        given = {
+            "base_url": self.base_url,
+            "client_key": self.client_key,
+            "secret_key": self.secret_key.get_secret_value(),
+        }
+        missing = [name for name, value in given.items() if not value]
+        if missing:
+            raise ValueError(f"{', '.join(missing)}: must be set unless replay is")
+        return self
 
 
 class UpstreamNetwork:
@@ -135,7 +159,18 @@ class UpstreamNetwork:
         self._clock = clock
         self._headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
         scrubber = Scrubber([secret, token])
-        self._http = NetworkHttpClient(name, clock, scrubber, timeout, **options)
+        self._recorder: Recorder | None = None
+        self._replay: Replay | None = None
+        self._http: HttpExchanges
+        if settings.replay is not None:
+            self._http = self._replay = Replay(name, settings.replay, clock, scrubber, self.parse)
+        else:
+            self._http = NetworkHttpClient(name, clock, scrubber, timeout, **options)
+        if settings.record is not None:
+            settings.record.mkdir(parents=True, exist_ok=True)
+            self._http = self._recorder = Recorder(
+                self._http, settings.record, self._base_url, scrubber, clock
+            )
         self.capabilities = Capabilities(
             operations=frozenset(_PATHS),
             currencies=frozenset(CARD_CURRENCIES),
@@ -173,7 +208,8 @@ class UpstreamNetwork:
         )
         if isinstance(answer, NoAnswer):
             outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
-            return SubmitResult(outcome, reason=answer.problem, transport_fault=True)
+            fault = answer.is_transport
+            return SubmitResult(outcome, reason=answer.problem, transport_fault=fault)
         return _submit_result(answer, repeated=request.repeated)
 
     async def status(self, query: StatusQuery) -> StatusResult:
@@ -193,7 +229,12 @@ class UpstreamNetwork:
         return replace(_status_result(answer), retry_after=pause)
 
     def verify(self, raw: RawNotification) -> bool:
-        """Whether `X-Service-Signature` is that of the exact bytes under our secret key."""
+        """Whether `X-Service-Signature` is that of the exact bytes under our secret key.
+
+        No callback comes by HTTP where cassettes are replayed, so none is verified then.
+        """
+        if self._replay is not None:
+            return False
         given = raw.headers.get(SIGNATURE_HEADER.lower())
         return check_signature(raw.body, given, [self._secret_key]) == "valid"
 
@@ -212,6 +253,8 @@ class UpstreamNetwork:
         code = status.partition("/")[0]
         outcome = _OUTCOMES.get(code, Outcome.UNKNOWN)
         failed = outcome is Outcome.FAILED
+        if self._recorder is not None and self.verify(raw):
+            self._recorder.callback(reference, raw.body)
         return [
             Notification(
                 outcome,
@@ -230,6 +273,8 @@ class UpstreamNetwork:
 
     async def health(self) -> Health:
         """Whether the other gateway answers HTTP at all; no operation is asked for."""
+        if self._replay is not None:
+            return Health(ok=True, detail=self._replay.detail)
         answer = await self._http.ask("health", "HEAD", self._base_url + "/", {})
         if isinstance(answer, NoAnswer):
             return Health(ok=False, detail=answer.problem)
@@ -331,6 +376,10 @@ def upstream(settings: Mapping[str, object], environment: NetworkEnvironment) ->
     """The factory of the entry point `upstream`."""
     try:
         read = UpstreamSettings.model_validate(settings)
+        return UpstreamNetwork(read, environment.name, environment.clock, environment.timeout)
     except ValidationError as error:
         raise NetworkConfigError(problems_of(error)) from None
-    return UpstreamNetwork(read, environment.name, environment.clock, environment.timeout)
+    except BadCassette as error:
+        raise NetworkConfigError(f"replay: {error}") from None
+    except OSError as error:
+        raise NetworkConfigError(f"record: {error.filename}: {error.strerror}") from None

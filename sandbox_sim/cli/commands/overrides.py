@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import click
 
 from sandbox_sim.cli.matching import Pairs, pairs, value_of
-from sandbox_sim.cli.record_views import STATUS_WORDS, status_in_words
+from sandbox_sim.cli.record_views import status_in_words
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.user_rules import UserRule, add_clear, add_list, added, rule_options
 
@@ -13,10 +13,6 @@ from sandbox_sim.cli.user_rules import UserRule, add_clear, add_list, added, rul
 @click.group()
 def overrides() -> None:
     """Forced outcomes of requests."""
-
-
-def _status(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
-    return None if text is None else STATUS_WORDS.get(text, text)
 
 
 def _callback_behaviour(
@@ -30,7 +26,6 @@ def _callback_behaviour(
 @overrides.command()
 @click.option(
     "--status",
-    callback=_status,
     help="The status that payments get: 000, 001, 003, or 002 to stay pending; or successful, "
     "failed, cancelled, pending.",
 )

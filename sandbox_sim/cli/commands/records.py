@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -14,7 +14,6 @@ from sandbox_sim.cli.record_views import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
-    STATUS_WORDS,
     TRANSACTIONS,
     status_in_words,
 )
@@ -28,6 +27,7 @@ from sandbox_sim.cli.search_commands import (
     service_query,
 )
 from sandbox_sim.cli.session import Session, asks
+from sandbox_sim.domain.payments.transactions import STATUS_WORDS
 
 
 @click.group()
@@ -55,6 +55,13 @@ def deleted(document: dict[str, Any]) -> Iterator[str]:
     yield f"{document['deleted']} deleted"
 
 
+def _ids(_context: click.Context, param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
+    """An id, and before it the service where it is given."""
+    if len(ids) > 2:
+        raise click.BadParameter(f"give {param.metavar}, and no more than that")
+    return ids
+
+
 @click.group()
 def transactions() -> None:
     """Payments with their timeline; decide one by hand."""
@@ -66,13 +73,14 @@ add_wait(transactions, TRANSACTIONS)
 
 
 @transactions.command("show")
-@click.argument("service_id")
-@click.argument("transaction_id")
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
 @asks
-def show_transaction(session: Session, service_id: str, transaction_id: str) -> None:
-    """Show one of the transactions with all its fields and its timeline."""
-    answer = session.gateway.control("GET", "transactions", service_id, transaction_id)
-    session.show(answer, tables.outline)
+def show_transaction(session: Session, ids: tuple[str, ...]) -> None:
+    """Show one of the transactions with all its fields and its timeline.
+
+    ID is its transaction_id, its network transaction id or the id of one of its callbacks.
+    """
+    session.show(session.gateway.control("GET", "transactions", *ids), tables.outline)
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
@@ -84,16 +92,16 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
 
 
 @transactions.command()
-@click.argument("service_id")
-@click.argument("transaction_id")
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
 @click.argument("status", callback=_decided)
 @asks
-def settle(session: Session, service_id: str, transaction_id: str, status: str) -> None:
+def settle(session: Session, ids: tuple[str, ...], status: str) -> None:
     """Decide a pending transaction now.
 
-    STATUS is 000, 001 or 003, or in words successful, failed or cancelled.
+    ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
+    is 000, 001 or 003, or in words successful, failed or cancelled.
     """
-    path = ("transactions", service_id, transaction_id, "settle")
+    path = ("transactions", *ids, "settle")
     session.show(session.gateway.control("POST", *path, body={"status": status}), _settled)
 
 
@@ -103,19 +111,61 @@ def _settled(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def callbacks() -> None:
-    """Callbacks with every attempt; send one again."""
+    """Callbacks with every attempt; try one now, or send one again."""
 
+
+_NOT_OF_STATE: Final = [
+    each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged"}
+]
 
 add_list(callbacks, CALLBACKS)
-add_show(callbacks, CALLBACKS, "ID")
+add_show(
+    callbacks, CALLBACKS, "ID", "ID is its id, its network transaction id or its transaction_id."
+)
 add_find(callbacks, CALLBACKS)
 add_wait(callbacks, CALLBACKS)
 
 
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
+@click.option("--all", "every", is_flag=True, help="All that are retrying, not one.")
+@click.option("--service-id", type=int, help="With --all: only those of this service.")
+@asks
+def retry(
+    session: Session, /, callback_id: str | None, service_id: int | None, *, every: bool
+) -> None:
+    """Make the next attempt at a callback now. The clock stays where it is.
+
+    ID is its id, its network transaction id or its transaction_id. It is for callbacks that wait
+    for an attempt; `resend` sends one that was delivered or given up.
+    """
+    if every is (callback_id is not None):
+        raise click.UsageError("give the ID of a callback, or --all for all that are retrying")
+    if callback_id is not None and service_id is not None:
+        raise click.UsageError("--service-id goes with --all, not with an ID")
+    if callback_id is not None:
+        answer = session.gateway.control("POST", "callbacks", callback_id, "retry")
+        session.show(answer, lambda document: [_retried(document)])
+    else:
+        body = {} if service_id is None else {"service_id": service_id}
+        answer = session.gateway.control("POST", "callbacks", "retry", body=body)
+        session.show(answer, _all_retried)
+
+
+def _retried(callback: dict[str, Any]) -> str:
+    return tables.printable(f"{callback['id']} goes to {callback['url']} now")
+
+
+def _all_retried(document: dict[str, Any]) -> Iterator[str]:
+    yield from map(_retried, document["callbacks"])
+    if not document["callbacks"]:
+        yield "no callbacks are retrying"
+
+
+@callbacks.command()
+@click.argument("callback_id", metavar="[ID]", required=False)
 @click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
-@filtered([each for each in CALLBACKS.filters if each.field != "state"])
+@filtered(_NOT_OF_STATE)
 @where_option
 @click.option("--url", callback=address, help="Send it to this address instead of the one before.")
 @asks
@@ -130,7 +180,8 @@ def resend(
 ) -> None:
     """Send a callback once more, now. With --failed, all whose attempts have all failed.
 
-    The filters choose among these.
+    ID is its id, its network transaction id or its transaction_id. The filters choose among those
+    whose attempts have all failed.
     """
     chosen = [*given(filters), *where]
     if failed is (callback_id is not None):

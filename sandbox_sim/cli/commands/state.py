@@ -67,6 +67,17 @@ def resume(session: Session, /) -> None:
     session.show(session.gateway.control("POST", "clock", "resume"), _time)
 
 
+@clock.command("reset")
+@asks
+def reset_clock(session: Session, /) -> None:
+    """Bring gateway time back to the machine's. It runs from there.
+
+    Exit code 1, with a list, if a payment, callback or SMS still waits that was created later than
+    the machine's time.
+    """
+    session.show(session.gateway.control("POST", "clock", "reset"), _time)
+
+
 @click.command()
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks

@@ -1,12 +1,12 @@
 """`sandbox-sim serve`: reads the settings, prints the ready lines and runs the gateway."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import click
@@ -14,6 +14,9 @@ import click
 from sandbox_sim import logs
 from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
+from sandbox_sim.cli.serve.listening import why_not_listening, why_not_opened
+from sandbox_sim.cli.serve.running_servers import registered
+from sandbox_sim.cli.serve.signals import ignore_signals
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
@@ -32,20 +35,27 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
         from sandbox_sim.cli.serve.process import alone as serve  # noqa: PLC0415
     else:
         from sandbox_sim.cli.serve.workers import supervise as serve  # noqa: PLC0415
-    try:
-        return asyncio.run(serve(settings, partial(_announce, settings, as_json=as_json)))
-    except StoreError as error:
-        click.echo(f"the store cannot be opened: {error}", err=True)
-        return 1
-    except NetworkConfigError as error:
-        click.echo(str(error), err=True)
-        return 1
-    except OSError as error:
-        where = f"{settings.host}:{settings.port}"
-        click.echo(f"cannot listen on {where}: {error.strerror or error}", err=True)
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with contextlib.ExitStack() as running:
+
+        def ready(port: int) -> None:
+            running.enter_context(registered(settings, port))
+            _announce(settings, port, as_json=as_json)
+
+        try:
+            code = asyncio.run(serve(settings, ready))
+            ignore_signals()
+        except StoreError as error:
+            click.echo(why_not_opened(settings, error), err=True)
+            return 1
+        except NetworkConfigError as error:
+            click.echo(str(error), err=True)
+            return 1
+        except OSError as error:
+            click.echo(why_not_listening(settings, error), err=True)
+            return 1
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return code
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:

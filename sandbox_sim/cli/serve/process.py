@@ -18,13 +18,16 @@ from aiohttp import web
 from sandbox_sim import logs
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, raise_limit
-from sandbox_sim.bootstrap import build
-from sandbox_sim.cli.serve.signals import CODES, stopped_by
+from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.cli.lazy_commands import INTERRUPTED
+from sandbox_sim.cli.serve.listening import bound_sockets
+from sandbox_sim.cli.serve.signals import CODES, print_waiting, stopped_by
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.gateway.ports.network import NetworkConfigError
-from sandbox_sim.web.transport.server import GatewayRunner
+from sandbox_sim.web.app import CLIENTS
+from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
 
 log = logging.getLogger("sandbox_sim.serve")
 
@@ -36,12 +39,29 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal comes. Returns the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
-    async with _gateway(settings) as runner:
-        backlog = divide_descriptors(current_limit()).backlog
-        await web.TCPSite(runner, settings.host, settings.port, backlog=backlog).start()
-        _tune_collector()
-        ready(runner.addresses[0][1])
-        return await stop
+    with contextlib.ExitStack() as stack:
+        # First, because the store makes its folders and its file as soon as it is opened.
+        sockets = [stack.enter_context(each) for each in await bound_sockets(settings)]
+        async with _gateway(settings) as (gateway, runner):
+            backlog = divide_descriptors(current_limit()).backlog
+            for each in sockets:
+                await web.SockSite(runner, each, backlog=backlog).start()
+            _tune_collector()
+            ready(runner.addresses[0][1])
+            code = await stop
+            if code == INTERRUPTED:
+                _say_what_is_waited_for(gateway)
+            return code
+
+
+def _say_what_is_waited_for(gateway: Gateway) -> None:
+    """Print on stderr what delays the end of the server; nothing if nothing does."""
+    receivers, requests = gateway.deliveries.receivers, gateway.app[CLIENTS].busy
+    waited_for = [f"the callbacks to {', '.join(receivers)}"] if receivers else []
+    if requests:
+        waited_for.append("1 open request" if requests == 1 else f"{requests} open requests")
+    if waited_for:
+        print_waiting(f"{' and '.join(waited_for)}, at most {GRACE_S:g} s for each")
 
 
 def work() -> None:
@@ -63,7 +83,7 @@ async def _work(settings: Settings, channel: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     with channel:
         channel.setblocking(False)
-        async with _gateway(settings) as runner:
+        async with _gateway(settings) as (_, runner):
             connections = _Connections(channel, runner, stop)
             _tune_collector()
             loop.add_reader(channel, connections.take)
@@ -125,14 +145,15 @@ class _AcceptErrors:
 
 
 @asynccontextmanager
-async def _gateway(settings: Settings) -> AsyncIterator[GatewayRunner]:
+async def _gateway(settings: Settings) -> AsyncIterator[tuple[Gateway, GatewayRunner]]:
     """Start a gateway that does not listen yet; clean it up at the end."""
     raise_limit()
     asyncio.get_running_loop().set_exception_handler(_AcceptErrors())
-    runner = GatewayRunner(build(settings).app)
+    gateway = build(settings)
+    runner = GatewayRunner(gateway.app)
     try:
         await runner.setup()
-        yield runner
+        yield gateway, runner
     finally:
         await runner.cleanup()
 

@@ -8,21 +8,22 @@ of the connections and others none.
 import asyncio
 import contextlib
 import logging
-import os
 import pickle
 import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import click
 
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.cli.serve.signals import CODES, stopped_by
+from sandbox_sim.cli.lazy_commands import INTERRUPTED
+from sandbox_sim.cli.serve.listening import bound_sockets
+from sandbox_sim.cli.serve.signals import CODES, print_waiting, stopped_by
 from sandbox_sim.config import Settings
 
 # Connections that may wait until they are accepted.
@@ -59,14 +60,9 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
             "workers: several processes can serve one port on Linux and macOS only", err=True
         )
         return 1
-    stop = stopped_by(CODES)
-    # asyncio binds a host name to all of its addresses.
-    bound = await asyncio.get_running_loop().create_server(
-        asyncio.Protocol, settings.host, settings.port, start_serving=False
-    )
-    sockets = [socket.socket(fileno=os.dup(each.fileno())) for each in bound.sockets]
-    bound.close()
     pool = _WorkerPool(settings)
+    stop = stopped_by(CODES, before_end=pool.kill)
+    sockets = await bound_sockets(settings)
     starting = asyncio.create_task(pool.start())
     stop.add_done_callback(lambda _: starting.cancel())
     try:
@@ -74,9 +70,13 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
             await starting
             pool.listen(sockets)
             ready(sockets[0].getsockname()[1])
-        return await stop
+        code = await stop
     except CannotStart:
         return 1
+    else:
+        if code == INTERRUPTED:
+            print_waiting(f"{settings.workers} workers, at most {_STOPPING_S:g} s")
+        return code
     finally:
         await pool.stop(sockets)
 
@@ -118,14 +118,14 @@ class _WorkerPool:
         for number, worker in enumerate(list(self._workers), 1):
             self._tasks.add(asyncio.create_task(self._restart_on_exit(number, worker)))
 
-    def listen(self, sockets: list[socket.socket]) -> None:
+    def listen(self, sockets: Sequence[socket.socket]) -> None:
         """Start to accept connections."""
         for each in sockets:
             each.listen(_BACKLOG)
             each.setblocking(False)
             self._tasks.add(asyncio.create_task(self._hand_out(each)))
 
-    async def stop(self, sockets: list[socket.socket]) -> None:
+    async def stop(self, sockets: Sequence[socket.socket]) -> None:
         """Accept nothing more, stop all workers, wait for them, and kill those that do not stop."""
         for each in sockets:  # else a new connection would go to a task that has ended
             asyncio.get_running_loop().remove_reader(each)
@@ -146,6 +146,11 @@ class _WorkerPool:
                 worker.send(signal.SIGKILL)
                 await worker.process.wait()
             worker.channel.close()
+
+    def kill(self) -> None:
+        """Kill all workers, because this process ends at once."""
+        for worker in (*self._workers, *self._starting):
+            worker.send(signal.SIGKILL)
 
     async def _hand_out(self, listening: socket.socket) -> None:
         """Accept connections and hand each to the next worker in turn."""

@@ -12,12 +12,8 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, receiver_verdicts
-from sandbox_sim.domain.callbacks.callbacks import (
-    SIGNATURE_HEADER,
-    Callback,
-    Profile,
-    ReceiverResponse,
-)
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, Callback, ReceiverResponse
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Judge, Verdict
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -83,6 +79,18 @@ class Finding(NamedTuple):
     exchange: Exchange | None = None
 
 
+def reference_of(callback: Callback) -> str:
+    """The `reference` of the sample payment of a callback: the same text as its id."""
+    return callback.transaction_id
+
+
+def noted(finding: Finding) -> Finding:
+    """The finding about a profile that the gateway does not send: nothing of it is wrong."""
+    if finding.assessment.verdict not in {Verdict.WRONG, Verdict.WARNING}:
+        return finding
+    return finding._replace(assessment=finding.assessment._replace(verdict=Verdict.NOTE))
+
+
 def skipped(check: Check, why: str, profile: Profile | None = None) -> Finding:
     """The finding of a check that was not made."""
     return Finding(check.name, Assessment(Verdict.SKIPPED, why), check.sends, profile)
@@ -134,6 +142,11 @@ def tampered(sample: Sample) -> Callback:
     return failed(sample)._replace(body=successful(sample).body)
 
 
+# The checks of a failed payment, and of the orders behind a receiver (`doctor --paid`).
+FAILED: Final = "failed"
+PAID: Final = "paid"
+NOT_PAID: Final = "failed_not_paid"
+
 FIRST_CHECK: Final = Check(
     "successful",
     sends="a successful payment",
@@ -150,7 +163,7 @@ FURTHER_CHECKS: Final = (
         again=True,
     ),
     Check(
-        "failed",
+        FAILED,
         sends="a failed payment",
         make=failed,
         judge=receiver_verdicts.assess_acknowledgement,

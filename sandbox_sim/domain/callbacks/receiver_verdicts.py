@@ -26,6 +26,7 @@ class Verdict(StrEnum):
     OK = "ok"
     WARNING = "warning"
     WRONG = "wrong"
+    NOTE = "note"  # wrong, or a warning, for a profile that the gateway does not send
     SKIPPED = "skipped"
 
 
@@ -49,6 +50,22 @@ class Case(NamedTuple):
 
 
 Judge = Callable[[Case], Assessment]
+
+
+def assess_paid(*, paid: bool) -> Assessment:
+    """The order of an acknowledged successful payment must count as paid."""
+    if paid:
+        return Assessment(Verdict.OK, "the order counts as paid")
+    return Assessment(
+        Verdict.WRONG, "acknowledged, but the order does not count as paid", _OTHER_FIELDS
+    )
+
+
+def assess_unpaid(*, paid: bool) -> Assessment:
+    """The order of a failed payment must not count as paid."""
+    if not paid:
+        return Assessment(Verdict.OK, "the order of a failed payment does not count as paid")
+    return Assessment(Verdict.WRONG, "the order of a failed payment counts as paid", _READ_STATUS)
 
 
 def assess_acknowledgement(case: Case) -> Assessment:
@@ -155,6 +172,19 @@ _NOT_TRUSTED: Final[Mapping[FailureKind | None, str]] = {
         "own, name its file in the environment variable SSL_CERT_FILE."
     ),
 }
+
+_OTHER_FIELDS: Final = (
+    "The receiver reads other fields than this body has: set a profile that works, see below, or "
+    "let it read these."
+)
+_READ_STATUS: Final = "Mark an order as paid only where the status is 000."
+
+# Which profile a receiver needs, by what it reads (D27).
+PROFILE_ADVICE: Final = (
+    ("compares trans_status with 000", "trans_bare"),
+    ("reads transaction_id and status", "flat"),
+    ("unsure", "superset"),
+)
 
 _UNKNOWN_IDS: Final = "if it looks up the payment, let it acknowledge unknown ones too"
 

@@ -4,9 +4,12 @@ Card numbers and passwords are masked before an entry is stored (D38).
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import (
     mask_long_numbers,
@@ -15,6 +18,7 @@ from sandbox_sim.domain.redaction import (
     redact_json,
     redact_text,
 )
+from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.domain.vocabulary import Operation, PaymentOption
 
@@ -75,6 +79,9 @@ class RequestView(TypedDict):
 
 
 SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {"operation": values_of(Operation, optional=True), "code": values_of(CATALOGUE)}
+)
 
 
 def redacted(entry: Entry, raw: bytes) -> Entry:

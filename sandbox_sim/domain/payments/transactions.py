@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.timestamps import Timestamp, iso
@@ -30,6 +31,18 @@ class Status(StrEnum):
     FAILED = "001"
     PENDING = "002"
     CANCELLED = "003"
+
+
+# What people may say instead of a status code, in filters and wherever they choose a status.
+STATUS_WORDS: Final[Mapping[str, Status]] = MappingProxyType(
+    {
+        "successful": Status.SUCCESSFUL,
+        "failed": Status.FAILED,
+        "pending": Status.PENDING,
+        "cancelled": Status.CANCELLED,
+    }
+)
+STATUS_VALUES: Final = values_of(Status, words=STATUS_WORDS)
 
 
 class Wording(NamedTuple):
@@ -208,6 +221,17 @@ class TransactionView(TypedDict):
 
 
 SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {
+        "status": STATUS_VALUES,
+        "operation": values_of(
+            (
+                *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT),
+                *(Operation.PAYOUT, Operation.BILL, Operation.AIRTIME),
+            )
+        ),
+    }
+)
 
 
 def shown(transaction: Transaction) -> TransactionView:

@@ -18,16 +18,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.callbacks.callbacks import (
-    Callback,
-    DeliveryState,
-    FailureKind,
-    ReceiverResponse,
-    Schedule,
-)
+from sandbox_sim.domain.callbacks.callbacks import Callback, FailureKind, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
 from sandbox_sim.gateway.callbacks.delivery_queue import (
@@ -101,6 +97,8 @@ class CallbackDispatcher:
         routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
         reordering: CallbackReordering | None = None,
         limit: int = IN_ALL,
+        *,
+        activity: ActivityLog | None = None,
     ) -> None:
         self.gate: AnswerGate = gate or ProcessAnswerGate()
         self._routes = routes
@@ -110,6 +108,7 @@ class CallbackDispatcher:
         self._sender = sender
         self._schedule = schedule
         self._limit = limit
+        self._activity = activity or ActivityLog(clock)
         self._queue = DeliveryQueue()
         # The sender tasks, each with the callback that it has taken; None before its first one.
         self._senders: dict[asyncio.Task[None], Callback | None] = {}
@@ -136,7 +135,7 @@ class CallbackDispatcher:
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed job of a callback: returns what to do after the commit."""
         callback = await unit.callback(job.service_id, job.subject)
-        if callback is None or callback.state is not DeliveryState.PENDING:
+        if callback is None or not callback.state.is_waiting:
             await unit.finish(job)
             return _nothing
         return lambda: self._enqueue(job, callback)
@@ -316,12 +315,18 @@ class CallbackDispatcher:
                 await self._clock.pause(STORE_PAUSE_S)
 
     def _log(self, callback: Callback) -> None:
-        """Log a failed attempt as a warning, a later success at info, a first success at debug."""
+        """Log a failed attempt as a warning, and a success as far as `ActivityLog` allows it."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
         if callback.state is DeliveryState.DELIVERED:
-            level = logging.DEBUG if attempt.number == 1 else logging.INFO
+            level = self._activity.level_of_success if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
+            return
+        if (
+            callback.state is DeliveryState.DELIVERED
+            and not log.isEnabledFor(logging.DEBUG)
+            and not self._activity.allows_acknowledgement()
+        ):
             return
         following = ""
         if attempt.next_attempt_at is not None:
@@ -331,7 +336,7 @@ class CallbackDispatcher:
         transaction_id = redact_text(callback.transaction_id)
         log.log(
             level,
-            "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s",
+            "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s [%s]",
             transaction_id,
             callback.service_id,
             _destination(callback),
@@ -340,6 +345,7 @@ class CallbackDispatcher:
             attempt.verdict,
             attempt.duration_ms,
             following,
+            callback.id,
             extra={
                 "facts": {
                     "callback_id": callback.id,

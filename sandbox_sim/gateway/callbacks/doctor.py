@@ -4,12 +4,13 @@
 Source: delivery.1, delivery.2, D27, D29, D30.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from sandbox_sim.domain.callbacks import receiver_checks, receiver_verdicts
-from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, Schedule
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, Schedule
 from sandbox_sim.domain.callbacks.receiver_checks import Check, Exchange, Finding, Sample
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Case, Verdict
 from sandbox_sim.domain.callbacks.rewrites import receiver_of
@@ -26,24 +27,54 @@ class Receiver(NamedTuple):
 
     secret_key: signs the callbacks; None if they are not signed.
     timeout: real time for one callback.
+    judged: the profiles that it must take; what is wrong with another one is a note. None: all.
     """
 
     url: str
     secret_key: str | None
     profiles: tuple[Profile, ...] = tuple(Profile)
     timeout: timedelta = Schedule().timeout
+    judged: frozenset[Profile] | None = None
+
+    def judges(self, profile: Profile | None) -> bool:
+        """Whether the receiver must take this profile; None stands for what is about all."""
+        return profile is None or self.judged is None or profile in self.judged
+
+
+class Orders(Protocol):
+    """The orders behind a receiver."""
+
+    async def create(self, callback: Callback) -> None:
+        """Create the order of a callback that is about to be sent."""
+        ...
+
+    async def becomes_paid(self, callback: Callback) -> bool:
+        """Whether the order counts as paid soon after its callback was acknowledged."""
+        ...
+
+    async def is_paid(self, callback: Callback) -> bool:
+        """Whether the order counts as paid now."""
+        ...
 
 
 class Doctor:
     """Sends sample callbacks. Each is about a new transaction, except one that is sent twice."""
 
-    def __init__(self, sender: CallbackSender, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, sender: CallbackSender, clock: Clock, ids: Ids, orders: Orders | None = None
+    ) -> None:
         self._sender = sender
+        self._orders = orders
         self._clock = clock
         self._ids = ids
 
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
+        async for finding in self._examine(receiver):
+            judged = receiver.judges(finding.profile)
+            yield finding if judged else receiver_checks.noted(finding)
+
+    async def _examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         opening = await self._open(receiver, receiver.profiles[0])
         connection = _connection(opening)
         for finding in connection:
@@ -57,12 +88,38 @@ class Doctor:
             first = opening if not firsts else await self._open(receiver, profile)
             firsts.append(first)
             yield _finding(receiver_checks.FIRST_CHECK, receiver, first, first)
+        async for finding in self._ask(_paid, firsts):
+            yield finding
         for check in receiver_checks.FURTHER_CHECKS:
-            for first in firsts:
-                yield await self._follow(check, receiver, first)
+            async for finding in self._follow_all(check, receiver, firsts):
+                yield finding
+
+    async def _follow_all(
+        self, check: Check, receiver: Receiver, firsts: Sequence[Exchange]
+    ) -> AsyncIterator[Finding]:
+        """One more check of each profile, and after a failed payment whether its order is paid."""
+        exchanges: list[Exchange] = []
+        for first in firsts:
+            finding = await self._follow(check, receiver, first)
+            exchanges += [finding.exchange] if finding.exchange is not None else []
+            yield finding
+        if check.name == receiver_checks.FAILED:
+            async for finding in self._ask(_not_paid, exchanges):
+                yield finding
+
+    async def _ask(
+        self,
+        question: Callable[[Orders, Exchange], Awaitable[Finding]],
+        exchanges: Sequence[Exchange],
+    ) -> AsyncIterator[Finding]:
+        """Ask about the orders of these callbacks, where `orders` is given."""
+        for exchange in exchanges:
+            if self._orders is not None and exchange.response.acknowledges:
+                yield await question(self._orders, exchange)
 
     async def _open(self, receiver: Receiver, profile: Profile) -> Exchange:
         callback = receiver_checks.FIRST_CHECK.make(self._sample(receiver, profile))
+        await self._create_order(callback)
         return await self._send(callback, receiver.timeout)
 
     async def _follow(self, check: Check, receiver: Receiver, first: Exchange) -> Finding:
@@ -75,8 +132,13 @@ class Doctor:
         callback = first.callback
         if not check.again:
             callback = check.make(self._sample(receiver, profile))
+            await self._create_order(callback)
         exchange = await self._send(callback, receiver.timeout)
         return _finding(check, receiver, exchange, first)
+
+    async def _create_order(self, callback: Callback) -> None:
+        if self._orders is not None:
+            await self._orders.create(callback)
 
     async def _send(self, callback: Callback, timeout: timedelta) -> Exchange:
         body = callback.body.encode()
@@ -107,3 +169,19 @@ def _connection(opening: Exchange) -> tuple[Finding, Finding]:
 def _finding(check: Check, receiver: Receiver, exchange: Exchange, first: Exchange) -> Finding:
     assessment = check.judge(Case(exchange.response, first.response, receiver.timeout))
     return Finding(check.name, assessment, check.sends, exchange.callback.profile, exchange)
+
+
+async def _paid(orders: Orders, exchange: Exchange) -> Finding:
+    paid = await orders.becomes_paid(exchange.callback)
+    return _about_order(receiver_checks.PAID, receiver_verdicts.assess_paid(paid=paid), exchange)
+
+
+async def _not_paid(orders: Orders, exchange: Exchange) -> Finding:
+    paid = await orders.is_paid(exchange.callback)
+    assessment = receiver_verdicts.assess_unpaid(paid=paid)
+    return _about_order(receiver_checks.NOT_PAID, assessment, exchange)
+
+
+def _about_order(check: str, assessment: Assessment, exchange: Exchange) -> Finding:
+    sends = "a successful payment" if check == receiver_checks.PAID else "a failed payment"
+    return Finding(check, assessment, sends, exchange.callback.profile, exchange)

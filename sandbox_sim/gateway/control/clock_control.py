@@ -1,11 +1,12 @@
 """Sets the clock and saves how it is set: other servers follow it, and so does the next start."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.jobs import Job
+from sandbox_sim.gateway.control.clock_reset import refuse_if_records_wait
 from sandbox_sim.gateway.ports import Clock, Store, StoreError, Topic, Unit
 from sandbox_sim.gateway.scheduler import Scheduler
 
@@ -55,9 +56,27 @@ class ClockControl:
         """Let gateway time go on; all servers have followed when this returns."""
         await self._change(self._clock.resume)
 
-    async def _change(self, change: Callable[[], None]) -> None:
-        """Set the clock and save it; set it back if that fails."""
+    async def reset(self) -> None:
+        """Bring gateway time back to the machine's, running, on all servers when this returns.
+
+        Raises `ClockCannotGoBack` where a record waits that was created later than that.
+        """
+
+        async def check() -> None:
+            await refuse_if_records_wait(self._store, self._clock)
+
+        await self._change(lambda: self._clock.set_to(ClockState()), check)
+
+    async def _change(
+        self, change: Callable[[], None], check: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Set the clock and save it; set it back if that fails.
+
+        check: raises if the clock must stay as it is; nothing else sets it meanwhile.
+        """
         async with self._one_at_a_time:
+            if check is not None:
+                await check()
             before = self._clock.state
             change()
             state = self._clock.state

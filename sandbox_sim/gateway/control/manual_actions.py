@@ -34,11 +34,13 @@ class ManualActions:
         self._settlement = settlement
         self._deliveries = deliveries
 
-    async def settle(self, service_id: int, transaction_id: str, to: Status) -> Settled | None:
+    async def settle(
+        self, service_id: int, network_transaction_id: str, to: Status
+    ) -> Settled | None:
         """End a pending transaction in this status, with its callback (D31)."""
 
         async def work(unit: Unit) -> Settled | None:
-            transaction = await unit.transaction(service_id, transaction_id)
+            transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
             if transaction is None or transaction.status is not Status.PENDING:
                 return None if transaction is None else Settled(transaction, was_pending=False)
             now = self._clock.now()

@@ -40,6 +40,7 @@ TRANSACTIONS: Final = Kind(
     "network_transaction_id",
     transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "transaction_id", "service_id"),
+    values=transactions.FIELD_VALUES,
 )
 CALLBACKS: Final = Kind(
     EventType.CALLBACK,
@@ -48,6 +49,7 @@ CALLBACKS: Final = Kind(
     "id",
     callbacks.SHOWN_FIELDS,
     plain=("id", "network_transaction_id", "transaction_id", "service_id"),
+    values=callbacks.FIELD_VALUES,
 )
 MESSAGES: Final = Kind(
     EventType.SMS,
@@ -56,6 +58,7 @@ MESSAGES: Final = Kind(
     "processing_id",
     sms_messages.SHOWN_FIELDS,
     plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
+    values=sms_messages.FIELD_VALUES,
 )
 
 
@@ -66,6 +69,7 @@ REQUESTS: Final = Kind(
     "id",
     journal.SHOWN_FIELDS,
     plain=("id", "transaction_id", "operation", "path", "code", "rule", "service_id"),
+    values=journal.FIELD_VALUES,
 )
 
 

@@ -1,10 +1,11 @@
 """A search through records of one kind: which records match, and which it has found."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sandbox_sim.domain.control.events import EventType
+from sandbox_sim.domain.control.field_values import FieldValues, read_match
 from sandbox_sim.domain.control.listing import Listing, compiled_match, prefilter_field
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.gateway.control.wait_for_records import Shown
@@ -25,6 +26,7 @@ class Kind:
     name: the field with the id of a record. fields: all fields that are shown.
     plain: the attributes that are shown unchanged and never change, the most selective first. By
     them a search skips most records without the cost of showing them.
+    values: the fields that have a fixed set of values.
     inbox: the name of the inbox, if the records are of one.
     """
 
@@ -34,7 +36,12 @@ class Kind:
     name: str
     fields: tuple[str, ...]
     plain: tuple[str, ...]
+    values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
+
+    def read(self, match: Mapping[str, object]) -> dict[str, object]:
+        """The match with words in it replaced; `ImpossibleValue` where no record can match."""
+        return read_match(self.values, match)
 
 
 class ShownOnce:

@@ -5,6 +5,7 @@ Source: service.1 to service.5, D14 to D16, D20.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final
 
@@ -37,6 +38,8 @@ IN_233_FORM: Final = (
     "customer_number is in the 233 form, which payments take only because of the setting "
     "accept_international"
 )
+PESEWA: Final = Decimal("0.01")
+MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
 
 
 class SandboxProcessor:
@@ -64,6 +67,7 @@ class SandboxProcessor:
         self._overrides = overrides
         self._settlement = settlement
         self._sandbox = sandbox
+        self._why_international = [IN_233_FORM] if sandbox.allowlist.accept_international else []
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
 
@@ -75,7 +79,7 @@ class SandboxProcessor:
         outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
         if self._overrides.loaded:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
-        warnings = _warnings(payment, repeated=repeated)
+        warnings = self._warnings(payment, outcome, repeated=repeated)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
         network_id, client_key = request.network_transaction_id, request.client.client_key
@@ -101,6 +105,19 @@ class SandboxProcessor:
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
         return decide(payment, self._sandbox, Facts(repeated, available))
+
+    def _warnings(self, payment: Payment, outcome: Outcome, *, repeated: bool) -> tuple[str, ...]:
+        """Remarks on what sandbox takes, and production or another setting refuses."""
+        found = [REPEATED] if repeated else []
+        taken = outcome.code in LEAVE_A_TRANSACTION
+        if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile and taken:
+            found += self._why_international
+        try:
+            if payment.amount % PESEWA:
+                found.append(MORE_DECIMALS)
+        except InvalidOperation:  # above all money there are no decimals
+            pass
+        return tuple(found)
 
     async def _accept(
         self, unit: Unit, request: PaymentRequest, transaction: Transaction
@@ -135,11 +152,3 @@ class SandboxProcessor:
         self._gate.release(network_id)
         await self._overrides.first_attempt(request.payment.service_id, network_id)
         return accepted
-
-
-def _warnings(payment: Payment, *, repeated: bool) -> tuple[str, ...]:
-    """Remarks on a payment that sandbox takes, and that production or another setting refuses."""
-    found = [REPEATED] if repeated else []
-    if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile:
-        found.append(IN_233_FORM)
-    return tuple(found)

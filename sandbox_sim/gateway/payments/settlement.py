@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import Callback, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.overrides import WRONG_KEY, Override
 from sandbox_sim.domain.jobs import Job, JobKind

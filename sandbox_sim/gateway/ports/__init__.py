@@ -7,7 +7,7 @@ go over. Adapters implement them.
 from sandbox_sim.gateway.ports.answer_gate import AnswerGate
 from sandbox_sim.gateway.ports.callback_sender import CallbackSender
 from sandbox_sim.gateway.ports.clock import Clock
-from sandbox_sim.gateway.ports.errors import STORE_PAUSE_S, JobLost, StoreError
+from sandbox_sim.gateway.ports.errors import STORE_PAUSE_S, JobLost, StoreError, StoreInUse
 from sandbox_sim.gateway.ports.ids import Ids
 from sandbox_sim.gateway.ports.payment_processor import (
     Accepted,
@@ -34,6 +34,7 @@ __all__ = [
     "Relay",
     "Store",
     "StoreError",
+    "StoreInUse",
     "Topic",
     "Unit",
 ]

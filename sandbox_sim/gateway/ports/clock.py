@@ -14,6 +14,10 @@ class Clock(Protocol):
         """Gateway time, in UTC."""
         ...
 
+    def machine_now(self) -> datetime:
+        """The machine's time, in UTC, wherever gateway time is."""
+        ...
+
     def monotonic(self) -> float:
         """Real time in seconds, for durations only."""
         ...

@@ -10,5 +10,9 @@ class StoreError(Exception):
     """The state cannot be opened, read or saved; the text says why. Nothing was half done."""
 
 
+class StoreInUse(StoreError):
+    """Another server has the state open, and it can be open once only."""
+
+
 class JobLost(Exception):
     """A claimed job is not ours any more: finished, deleted, or claimed by another server."""

@@ -1,6 +1,6 @@
 """Jobs, as a unit of work reads and writes them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -38,6 +38,17 @@ class JobRecords(Protocol):
         has deleted it, or the lease ran out and another server has it. Then the unit must end: what
         it would write is not ours to write.
         """
+        ...
+
+    async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
+        """Make the next attempts at these callbacks due at `now`, where they were due later.
+
+        Returns the ids of the callbacks that have an unclaimed `DELIVER` job.
+        """
+        ...
+
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        """The unclaimed jobs that are due later than this moment, earliest first."""
         ...
 
     async def next_due(self) -> datetime | None:

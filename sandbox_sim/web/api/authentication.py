@@ -42,7 +42,8 @@ class Authentication:
             self._buckets[client.client_key] = bucket
             if wait:
                 seconds = str(math.ceil(wait))
-                why = f"more than {self._limit.per_minute:g} requests a minute"
+                limit = f"{self._limit.per_minute:g} requests a minute"
+                why = f"more than {limit} (setting rate_limit_per_minute)"
                 return Reply(Code.TOO_MANY_REQUESTS, "D10", why, headers={"Retry-After": seconds})
         return client
 

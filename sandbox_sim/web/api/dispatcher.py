@@ -14,6 +14,7 @@ from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redact
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
 from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
 from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
@@ -22,6 +23,7 @@ from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.match_facts import match_facts_of
 from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
 from sandbox_sim.web.api.responses import Answer, explain, render
+from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
 from sandbox_sim.web.public_address import OurAddress
 from sandbox_sim.web.transport.requests import IncomingRequest
 
@@ -48,6 +50,7 @@ class Dispatcher:
         faults: Faults,
         fault_injection: FaultInjection,
         *,
+        activity: ActivityLog,
         our_address: OurAddress,
         base_path: str,
         reject_status: int,
@@ -61,6 +64,7 @@ class Dispatcher:
         self._journal = journal
         self._faults = faults
         self._fault_injection = fault_injection
+        self._activity = activity
         self._our_address = our_address
         self._reject_status = reject_status
 
@@ -84,6 +88,8 @@ class Dispatcher:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
                     reply = await (path.live_handler if is_live else path.handler)(call)
+                    if remarks := call.warnings + form_type(request.headers):
+                        reply = reply._replace(warnings=reply.warnings + remarks)
                 else:
                     reply = fault.refusal()
         except ConnectionError:
@@ -111,7 +117,7 @@ class Dispatcher:
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
-        explain(entry)
+        explain(entry, self._activity)
         return answer
 
     def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:
@@ -122,7 +128,7 @@ class Dispatcher:
     def _path(self, request: IncomingRequest) -> Path:
         path = self.paths.get(request.path)
         if path is None:
-            raise web.HTTPNotFound
+            raise Refused(no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
@@ -195,7 +201,7 @@ def _failure(
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            reply = Reply(Code.BAD_REQUEST, "D5", str(error), f"Bad request: {error}")
+            reply = Reply(Code.BAD_REQUEST, "D5", error.why, f"Bad request: {error}")
             return reply.from_operation(operation)
         case Refused(reply=reply):
             return reply.from_operation(operation)
@@ -203,9 +209,6 @@ def _failure(
             why = "the body could not be read as its headers describe it"
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}")
             return reply.from_operation(operation)
-        case web.HTTPNotFound():
-            message = "Not found: the interface has no such path"
-            return Reply(Code.NOT_FOUND, "D5", "no such path", message)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
             allow = {"Allow": hdrs.METH_POST}

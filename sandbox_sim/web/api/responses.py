@@ -10,8 +10,10 @@ from aiohttp.helpers import rfc822_formatted_time
 
 from sandbox_sim.domain.control.journal import Entry
 from sandbox_sim.domain.json_text import compact
+from sandbox_sim.domain.refused_values import header_value
 from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.domain.text_cache import LONGEST_TEXT
+from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -79,7 +81,10 @@ def render(
     else:
         document = {**reply.fields, "response_message": message, "response_code": reply.code}
         body = compact(document).encode()
-    headers = f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Request-Id: {request_id}\r\n"
+    headers = (
+        f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Why: {header_value(reply.sentence)}\r\n"
+        f"X-Sandbox-Request-Id: {request_id}\r\n"
+    )
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
     return Answer(status, headers, body, keep_alive=keep_alive)
@@ -97,11 +102,15 @@ def _short_body(code: str, message: str) -> bytes:
     return compact({"response_message": message, "response_code": code}).encode()
 
 
-def explain(entry: Entry) -> None:
-    """Log one line: rejections and warnings at level info, accepted requests at debug."""
-    quiet = entry.code in ACCEPTED and not entry.warnings
-    level = logging.DEBUG if quiet else logging.INFO
+def explain(entry: Entry, activity: ActivityLog) -> None:
+    """Log one line about a request with its answer and why, as far as there may be one."""
+    went_well = entry.code in ACCEPTED and not entry.warnings
+    level = activity.level_of_success if went_well else logging.INFO
     if not log.isEnabledFor(level):
+        return
+    if not log.isEnabledFor(logging.DEBUG) and not activity.allows_request(
+        entry.code, went_well=went_well
+    ):
         return
     why = "; ".join((entry.why, *entry.warnings))
     words = [entry.path if entry.service_id is not None else f"{entry.method} {entry.path}"]

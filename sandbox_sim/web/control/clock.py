@@ -11,8 +11,10 @@ from pydantic import Field
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.gateway.control.clock_control import ClockControl
+from sandbox_sim.gateway.control.clock_reset import ClockCannotGoBack
 from sandbox_sim.gateway.control.clock_view import ClockView, shown
 from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.web.control.errors import RECORDS_WAIT, error_response
 from sandbox_sim.web.control.input_models import Input, Nothing
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -75,6 +77,11 @@ class ClockRoutes:
                 "let gateway time run on from where it stands",
                 answers=shows, body=no_body,
             ),
+            route(
+                "POST", "/_sandbox/clock/reset", self.reset,
+                "bring gateway time back to the machine's, from where it runs on",
+                answers=shows, body=no_body, errors=(RECORDS_WAIT,),
+            ),
         ]  # fmt: skip
 
     async def show(self, _request: web.Request, _asked: Nothing) -> ClockView:
@@ -94,6 +101,14 @@ class ClockRoutes:
     async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
         """Let gateway time run on from where it stands."""
         await self._clock_control.resume()
+        return shown(self._clock)
+
+    async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView | web.Response:
+        """Bring gateway time back to the machine's; HTTP 409 where a later record still waits."""
+        try:
+            await self._clock_control.reset()
+        except ClockCannotGoBack as refused:
+            return error_response(RECORDS_WAIT, str(refused))
         return shown(self._clock)
 
 

@@ -25,6 +25,11 @@ TIMEOUT: Final = ErrorCode(408, "timeout", "a `wait` ended before enough records
 # Nobody reads it.
 DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")
 ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided")
+AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")
+NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no attempt")
+RECORDS_WAIT: Final = ErrorCode(
+    409, "records_wait", "records that were created later than the machine's time still wait"
+)
 TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
 SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
 BODY_TOO_LARGE: Final = ErrorCode(
@@ -43,6 +48,9 @@ CATALOGUE: Final = (
     METHOD_NOT_ALLOWED,
     TIMEOUT,
     ALREADY_DECIDED,
+    AMBIGUOUS,
+    NOT_WAITING,
+    RECORDS_WAIT,
     TOO_MANY,
     SEEDED_ALREADY,
     BODY_TOO_LARGE,

@@ -17,7 +17,7 @@ from sandbox_sim.gateway.ports import Clock, Ids, Store
 from sandbox_sim.web.control.errors import TIMEOUT
 from sandbox_sim.web.control.handlers import Reply
 from sandbox_sim.web.control.input_models import Deleted, Wait
-from sandbox_sim.web.control.records import RecordListQuery, check_match, list_query, page_of
+from sandbox_sim.web.control.records import RecordListQuery, list_query, match_of, page_of
 from sandbox_sim.web.control.waits import answer_of_wait
 from sandbox_sim.web.routes import ANY_METHOD, Access, Answer, Body, ListOf, Route
 
@@ -111,8 +111,8 @@ class InboxRoutes:
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """
         kind = inbox_of(request.match_info["name"])
-        check_match(asked, kind)
-        waiting = self._records.wait(kind, asked.match, asked.count, asked.timeout_s)
+        match = match_of(asked, kind)
+        waiting = self._records.wait(kind, match, asked.count, asked.timeout_s)
         return await answer_of_wait(request, waiting, asked, "messages")
 
     async def clear(self, request: web.Request) -> Deleted:

@@ -1,7 +1,7 @@
 """What a user does by hand under `/_sandbox/`: reset, settle, resend, empty the journal."""
 
 from collections.abc import Sequence
-from typing import Final, TypedDict
+from typing import Annotated, Any, Final, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -11,11 +11,13 @@ from sandbox_sim.domain.callbacks.callbacks import CallbackView
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.transactions import Status, TransactionView
 from sandbox_sim.gateway.control.manual_actions import ManualActions
+from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.http_addresses import EXPECTED
 from sandbox_sim.web.api.address_fields import WebAddress
 from sandbox_sim.web.control.errors import (
     ALREADY_DECIDED,
+    AMBIGUOUS,
     BAD_REQUEST,
     NOT_FOUND,
     error_response,
@@ -27,7 +29,13 @@ from sandbox_sim.web.control.input_models import (
     Input,
     ServiceQuery,
 )
-from sandbox_sim.web.control.records import TRANSACTION, no_such, transaction_of
+from sandbox_sim.web.control.records import (
+    TRANSACTION,
+    TRANSACTION_OF_SERVICE,
+    no_such,
+    service_of,
+)
+from sandbox_sim.web.control.status_words import StatusWord, worded
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
 _SETTLED: Final = ("000", "001", "003")
@@ -42,8 +50,8 @@ class ResetBody(Input):
 class SettleBody(Input):
     """The body of `settle`."""
 
-    status: str = Field(
-        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {', '.join(_SETTLED)}"
+    status: Annotated[str, StatusWord] = Field(
+        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {worded(_SETTLED)}"
     )
 
 
@@ -62,8 +70,9 @@ class WasReset(TypedDict):
 class ManualActionRoutes:
     """Changes what the gateway has done."""
 
-    def __init__(self, records: Records, manual_actions: ManualActions) -> None:
+    def __init__(self, records: Records, ids: RecordIds, manual_actions: ManualActions) -> None:
         self._records = records
+        self._ids = ids
         self._manual_actions = manual_actions
 
     def routes(self) -> Sequence[Route]:
@@ -83,13 +92,19 @@ class ManualActionRoutes:
                 "POST", f"{TRANSACTION}/settle", self.settle,
                 "decide a pending transaction now and send its callback",
                 "Transactions", (Answer(TransactionView),), body=Body(SettleBody),
+                errors=(NOT_FOUND, ALREADY_DECIDED, AMBIGUOUS),
+            ),
+            Route(
+                "POST", f"{TRANSACTION_OF_SERVICE}/settle", self.settle,
+                "decide a pending transaction of a service now and send its callback",
+                "Transactions", (Answer(TransactionView),), body=Body(SettleBody),
                 errors=(BAD_REQUEST, NOT_FOUND, ALREADY_DECIDED),
             ),
             Route(
                 "POST", "/_sandbox/callbacks/{id}/resend", self.resend,
                 "send a callback once more, now",
                 "Callbacks", (Answer(CallbackView, 202),), body=Body(ResendBody, optional=True),
-                errors=(NOT_FOUND,),
+                errors=(NOT_FOUND, AMBIGUOUS),
             ),
         ]  # fmt: skip
 
@@ -106,11 +121,14 @@ class ManualActionRoutes:
         self, request: web.Request, asked: SettleBody
     ) -> TransactionView | web.Response:
         """Decide a pending transaction now; HTTP 409 for one that is decided."""
-        service_id, transaction_id = transaction_of(request)
-        to = Status(asked.status)
-        settled = await self._manual_actions.settle(service_id, transaction_id, to)
+        name = request.match_info["id"]
+        found: Any = await self._ids.transaction(name, service_of(request))
+        if found is None:
+            return no_such("transactions", name)
+        ids = found["service_id"], found["network_transaction_id"]
+        settled = await self._manual_actions.settle(*ids, Status(asked.status))
         if settled is None:
-            return no_such("transactions", transaction_id)
+            return no_such("transactions", name)
         if not settled.was_pending:
             text = f"the transaction has status {settled.transaction.status} and keeps it"
             return error_response(ALREADY_DECIDED, text)
@@ -119,5 +137,6 @@ class ManualActionRoutes:
     async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView | web.Response:
         """Send a callback once more, now; its attempts show the result."""
         name = request.match_info["id"]
-        callback = await self._manual_actions.resend(name, asked.url)
-        return no_such("callbacks", name) if callback is None else callbacks.shown(callback)
+        found = await self._ids.callback(name)
+        callback = found and await self._manual_actions.resend(str(found["id"]), asked.url)
+        return callbacks.shown(callback) if callback else no_such("callbacks", name)

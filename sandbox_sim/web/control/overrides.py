@@ -1,10 +1,10 @@
 """Overrides as they are posted to `/_sandbox/overrides`. Source: docs/control-api.md."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.control.overrides import (
     MAX_DELAY_MS,
     MAX_DELIVERIES,
@@ -16,6 +16,7 @@ from sandbox_sim.domain.control.user_rules import UserRuleView
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.web.control.input_models import Input
+from sandbox_sim.web.control.status_words import StatusWord, worded
 from sandbox_sim.web.control.user_rules import UserRuleBody
 
 _CODE = f"one of {', '.join(CATALOGUE)}"
@@ -27,7 +28,9 @@ _CODES = f"^({'|'.join(CATALOGUE)})$"
 class OutcomeBody(Input):
     """The answer to the request, and the status that the transaction ends with."""
 
-    status: Status | None = Field(None, description=f"one of {', '.join(Status)}")
+    status: Annotated[Status | None, StatusWord] = Field(
+        None, description=f"one of {worded(Status)}"
+    )
     response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
     code: str | None = Field(None, pattern=_CODES, description=_CODE)
 

@@ -3,7 +3,7 @@
 Every kind of record has the same routes: its list, one record, and `find`, `count` and `wait`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypedDict
 
@@ -11,9 +11,11 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.callbacks.callbacks import CallbackView
+from sandbox_sim.domain.control.field_values import ImpossibleValue
 from sandbox_sim.domain.control.journal import RequestView
 from sandbox_sim.domain.payments.transactions import TransactionView
 from sandbox_sim.domain.sms.sms_messages import MessageView
+from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -22,7 +24,13 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.web.control.errors import BAD_REQUEST, NOT_FOUND, TIMEOUT, error_response
+from sandbox_sim.web.control.errors import (
+    AMBIGUOUS,
+    BAD_REQUEST,
+    NOT_FOUND,
+    TIMEOUT,
+    error_response,
+)
 from sandbox_sim.web.control.handlers import Reply
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER, PageQuery, Wait
 from sandbox_sim.web.control.input_parsing import BadInput
@@ -47,7 +55,10 @@ KINDS: Final = (
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
-TRANSACTION: Final = "/_sandbox/transactions/{service_id}/{transaction_id}"
+_SWITCHES: Final = frozenset({"unacknowledged"})
+# A transaction by any of its ids, of any service or of one.
+TRANSACTION: Final = "/_sandbox/transactions/{id}"
+TRANSACTION_OF_SERVICE: Final = "/_sandbox/transactions/{service_id}/{id}"
 
 
 class Search(Wait):
@@ -76,8 +87,9 @@ class Count(TypedDict):
 class RecordRoutes:
     """Finds what the gateway has done."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, ids: RecordIds) -> None:
         self._records = records
+        self._ids = ids
 
     def routes(self) -> Sequence[Route]:
         """The routes of all kinds."""
@@ -85,8 +97,18 @@ class RecordRoutes:
             *(route for kind in KINDS for route in self._routes_of(kind)),
             Route(
                 "GET", TRANSACTION, self.transaction,
-                "show the newest transaction with this identifier, with its timeline",
+                "show the transaction with this identifier, with its timeline",
+                "Transactions", (Answer(TransactionView),), errors=(NOT_FOUND, AMBIGUOUS),
+            ),
+            Route(
+                "GET", TRANSACTION_OF_SERVICE, self.transaction,
+                "show the transaction of a service with this identifier, with its timeline",
                 "Transactions", (Answer(TransactionView),), errors=(BAD_REQUEST, NOT_FOUND),
+            ),
+            Route(
+                "GET", "/_sandbox/callbacks/{id}", self.callback,
+                "show the callback with this identifier, with its attempts",
+                "Callbacks", (Answer(CallbackView),), errors=(NOT_FOUND, AMBIGUOUS),
             ),
         ]  # fmt: skip
 
@@ -115,7 +137,7 @@ class RecordRoutes:
                 errors=(TIMEOUT,),
             ),
         ]  # fmt: skip
-        if kind is not TRANSACTIONS:  # one of them is found by two ids
+        if kind not in {TRANSACTIONS, CALLBACKS}:  # each of them is found by several ids
             routes.append(
                 route(
                     "GET", f"{path}/{{id}}", partial(self.one, of), f"show one of the {plural}",
@@ -137,19 +159,17 @@ class RecordRoutes:
 
     async def find(self, of: RecordKind, _request: web.Request, asked: Search) -> Reply:
         """Find the records that match, newest first."""
-        check_match(asked, of.kind)
-        found = await self._records.find(of.kind, asked.match, asked.limit)
+        found = await self._records.find(of.kind, match_of(asked, of.kind), asked.limit)
         return {of.plural: found.records, "next": found.next}
 
     async def count(self, of: RecordKind, _request: web.Request, asked: Search) -> Count:
         """Count the records that match."""
-        check_match(asked, of.kind)
-        return {"count": await self._records.count(of.kind, asked.match)}
+        return {"count": await self._records.count(of.kind, match_of(asked, of.kind))}
 
     async def wait(self, of: RecordKind, request: web.Request, asked: Search) -> Reply:
         """Wait until `count` records match; HTTP 408 after `timeout_s`."""
-        check_match(asked, of.kind)
-        waiting = self._records.wait(of.kind, asked.match, asked.count, asked.timeout_s)
+        match = match_of(asked, of.kind)
+        waiting = self._records.wait(of.kind, match, asked.count, asked.timeout_s)
         return await answer_of_wait(request, waiting, asked, of.plural)
 
     async def one(self, of: RecordKind, request: web.Request) -> Reply:
@@ -158,12 +178,17 @@ class RecordRoutes:
         found = await self._records.find(of.kind, {of.kind.name: name}, limit=1)
         return found.records[0] if found.records else no_such(of.plural, name)
 
+    async def callback(self, request: web.Request) -> Reply:
+        """Show the callback that any of its ids names."""
+        name = request.match_info["id"]
+        found = await self._ids.callback(name)
+        return no_such("callbacks", name) if found is None else found
+
     async def transaction(self, request: web.Request) -> Reply:
-        """Show the newest transaction with this id, while its status can be asked for."""
-        service_id, transaction_id = transaction_of(request)
-        match = {"service_id": service_id, "transaction_id": transaction_id}
-        found = await self._records.find(TRANSACTIONS, match, limit=1)
-        return found.records[0] if found.records else no_such("transactions", transaction_id)
+        """Show the transaction that any of its ids names, of any service or the one in the path."""
+        name = request.match_info["id"]
+        found = await self._ids.transaction(name, service_of(request))
+        return no_such("transactions", name) if found is None else found
 
 
 def list_query(fields: tuple[str, ...]) -> Query:
@@ -181,19 +206,34 @@ async def page_of(
 
 def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
     given = request.query.items()
-    return {name: _value(name, text) for name, text in given if name in kind.fields}
+    return _read(kind, {name: _value(name, text) for name, text in given if name in kind.fields})
 
 
-def check_match(search: Wait, kind: Kind) -> None:
-    """Raise `BadInput` where `match` names a field that the records do not have."""
+def match_of(search: Wait, kind: Kind) -> dict[str, object]:
+    """The `match` of a search, with words replaced by values.
+
+    Raises `BadInput` for a field that the records do not have, and a value that none can have.
+    """
     unknown = [name for name in search.match if name.partition(".")[0] not in kind.fields]
     if unknown:
         known = ", ".join(kind.fields)
         raise BadInput(f"match: {', '.join(map(repr, unknown))} is no field (there are {known})")
+    return _read(kind, search.match)
+
+
+def _read(kind: Kind, match: Mapping[str, object]) -> dict[str, object]:
+    try:
+        return kind.read(match)
+    except ImpossibleValue as error:
+        raise BadInput(str(error)) from None
 
 
 def _value(name: str, text: str) -> object:
     """A filter of a query as the JSON value that it stands for."""
+    if name in _SWITCHES:
+        if text not in {"true", "false"}:
+            raise BadInput(f"{name} must be true or false")
+        return text == "true"
     if name not in _NUMBERS:
         return None if text == "null" else text
     if not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST_INTEGER:
@@ -201,12 +241,14 @@ def _value(name: str, text: str) -> object:
     return int(text)
 
 
-def transaction_of(request: web.Request) -> tuple[int, str]:
-    """The `service_id` and `transaction_id` of a path, or `BadInput`."""
-    text = request.match_info["service_id"]
+def service_of(request: web.Request) -> int | None:
+    """The `service_id` of a path, None where it has none, or `BadInput`."""
+    text = request.match_info.get("service_id")
+    if text is None:
+        return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
         raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
-    return int(text), request.match_info["transaction_id"]
+    return int(text)
 
 
 def no_such(plural: str, name: str) -> web.Response:

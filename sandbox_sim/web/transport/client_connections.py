@@ -34,6 +34,11 @@ class ClientConnections:
         self._open: dict[ClientConnection, None] = {}
         self._logged = LogThrottle(clock)
 
+    @property
+    def busy(self) -> int:
+        """How many connections have a request that is being answered."""
+        return sum(not each.is_idle for each in self._open)
+
     def add(self, connection: ClientConnection) -> None:
         """Add a new connection; over the limit, close the oldest idle one, or else the new one."""
         self._open[connection] = None

@@ -1,12 +1,21 @@
 """Our own adapters keep the contract."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 
-from sandbox_sim.testing.network_contract import NetworkContract, PeerFactory, http_peer
+from sandbox_sim.testing.network_contract import NetworkContract, Peer, PeerFactory, http_peer
+from sandbox_sim.testing.network_contract.bench import CANARY_CARD
 from tests.adapters.networks.simulated_peer import simulated_peer
 from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
 pytestmark = pytest.mark.decision("D39")
+
+# What the requests of the suite have in them about a person.
+PERSONAL = (CANARY_CARD, "0244000001", "233244000001", "Ama", "200000000001")
 
 
 class TestSimulated(NetworkContract):
@@ -17,6 +26,27 @@ class TestSimulated(NetworkContract):
 class TestUpstream(NetworkContract):
     def peer(self) -> PeerFactory:
         return http_peer(UpstreamDialect())
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    return {file.name: file.read_text("utf-8") for file in folder.iterdir()}
+
+
+@asynccontextmanager
+async def recording_peer() -> AsyncIterator[Peer]:
+    """The other side of an adapter that records; no secret and no number is in a cassette."""
+    with TemporaryDirectory() as folder:
+        async with http_peer(UpstreamDialect(record=Path(folder))) as peer:
+            yield peer
+            cassettes = texts_in(Path(folder))
+        assert len(cassettes) >= len(peer.submits)
+        for seen in (*peer.secrets, *PERSONAL):
+            assert [name for name, text in cassettes.items() if seen in text] == []
+
+
+class TestUpstreamThatRecords(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return recording_peer()
 
 
 def test_no_subclass_can_leave_out_a_proof() -> None:

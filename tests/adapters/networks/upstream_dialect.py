@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, UpstreamSettings
 from sandbox_sim.domain import money
@@ -36,8 +37,11 @@ class UpstreamDialect:
     large_operation = Operation.DEPOSIT
     needs_tokens = False
 
-    def __init__(self, adapter: Callable[..., Network] = UpstreamNetwork) -> None:
+    def __init__(
+        self, adapter: Callable[..., Network] = UpstreamNetwork, record: Path | None = None
+    ) -> None:
         self._adapter = adapter
+        self._record = record
 
     def network(self, base_url: str, environment: NetworkEnvironment) -> Network:
         settings = UpstreamSettings.model_validate(
@@ -46,6 +50,7 @@ class UpstreamDialect:
                 "client_key": "client",
                 "secret_key": SECRET,
                 "rejects_duplicates": True,
+                "record": self._record,
             }
         )
         return self._adapter(

@@ -17,6 +17,7 @@ from sandbox_sim.domain.jobs import Job
 from sandbox_sim.gateway.ports import Clock, Store
 from tests import postgres
 from tests.records import NOW
+from tests.sqlite_files import IN_MEMORY
 
 if TYPE_CHECKING:  # asyncpg may be missing
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
@@ -34,7 +35,7 @@ async def _memory(clock: Clock) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def _sqlite(clock: Clock) -> AsyncIterator[Store]:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=IN_MEMORY) as folder:
         store = SqliteStore(Path(folder) / "state.sqlite3", clock)
         await store.open()
         try:

@@ -155,6 +155,22 @@ async def test_next_due_is_that_of_the_earliest_unclaimed_job(store: Store) -> N
     assert await next_due(store) == after(minutes=2)
 
 
+async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None:
+    await add(
+        store,
+        job("late", after(minutes=2), kind=JobKind.DELIVER),
+        job("claimed", after(seconds=-1)),
+        job("now", NOW),
+        job("soon", after(minutes=1)),
+    )
+    await claim(store, after(seconds=-1))
+
+    found = await store.run(lambda unit: unit.jobs_after(NOW))
+
+    assert [each.subject for each in found] == ["soon", "late"]
+    assert (found[1].kind, found[1].due_at) == (JobKind.DELIVER, after(minutes=2))
+
+
 class TestWatching:
     """Whoever sleeps until the next job must hear of an earlier one."""
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.ledger import Account, Balance, LedgerQuery

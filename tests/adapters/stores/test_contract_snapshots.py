@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import Attempt, DeliveryState
+from sandbox_sim.domain.callbacks.callbacks import Attempt
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.control.snapshots import Snapshot, with_times_shifted
 from sandbox_sim.domain.control.user_rules import Match

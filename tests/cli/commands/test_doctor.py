@@ -15,7 +15,7 @@ from aiohttp import web
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.inbox import check_signature
 from tests.cli.receivers import (
     CHECKS,
@@ -41,7 +41,7 @@ class TestAHealthyReceiver:
 
         assert (result.exit_code, result.stderr) == (0, "")
         lines = result.stdout.splitlines()
-        assert [line.split()[0] for line in lines[2:-2]] == ["ok", "skipped"] + ["ok"] * 7
+        assert [line.split()[0] for line in lines[2:11]] == ["ok", "skipped"] + ["ok"] * 7
         assert lines[-1] == "nothing is wrong"
         assert re.fullmatch(
             r"ok       successful       acknowledged with HTTP 200 \(every profile, .* ms\)",
@@ -54,7 +54,7 @@ class TestAHealthyReceiver:
         result = await ask("doctor", url)
 
         assert result.stdout.splitlines()[0] == (
-            f"{url}: trans, trans_bare, flat, event, superset; "
+            f"{url}: judged as trans, notes on trans_bare, flat, event, superset; "
             "signed with the secret key of sandbox_key; 30 s to answer"
         )
 
@@ -91,11 +91,12 @@ class TestWhatIsWrong:
 
         assert result.exit_code == 1
         assert result.stderr == "wrong: no signature, wrong signature, changed body\n"
-        line, sent, came, do = result.stdout.splitlines()[12:16]
+        _, line, sent, came, do, note = result.stdout.splitlines()[12:18]
         assert line.startswith("wrong    wrong signature  a forged callback was accepted: HTTP 200")
         words = "sent: a successful payment, signed with another key, DOCTOR-[0-9a-f]{12}, as trans"
         assert re.fullmatch(words, sent.strip())
         assert came.strip() == "came: thanks"
+        assert note.startswith("note     wrong signature  a forged callback was accepted")
         assert do.strip().startswith("do:   Compare X-Service-Signature with ")
 
     @pytest.mark.decision("D30")
@@ -110,7 +111,7 @@ class TestWhatIsWrong:
 
         assert (result.exit_code, result.stderr) == (1, "wrong: successful\n")
         skipped = dict.fromkeys(CHECKS[3:], "skipped")
-        assert verdicts(document) == expected(successful="wrong", **skipped)
+        assert verdicts(document) == expected(successful="wrong note", **skipped)
         (says,) = {r["says"] for r in document["checks"] if r["check"] == "successful"}
         assert "HTTP 302 is a redirect, and redirects are not followed" in says
         assert len(calls) == len(Profile)
@@ -128,7 +129,7 @@ class TestWhatIsWrong:
         result, document = await report(await listen(once))
 
         assert (result.exit_code, result.stderr) == (1, "wrong: repeated\n")
-        assert verdicts(document) == expected(repeated="wrong")
+        assert verdicts(document) == expected(repeated="wrong note")
         assert set(seen.values()) == {1, 2}
 
     async def test_one_that_does_not_know_a_profile(self, listen: Listen) -> None:
@@ -138,7 +139,8 @@ class TestWhatIsWrong:
             body = await request.json()
             return web.Response(status=400 if "event_type" in body else 200, text="what event?")
 
-        result = await ask("doctor", await listen(picky))
+        url = await listen(picky)
+        result = await ask("doctor", url, SANDBOX_SIM_CALLBACK_PROFILE="event")
 
         assert (result.exit_code, result.stderr) == (1, "wrong: successful\n")
         known = "(trans, trans_bare, flat, superset, "
@@ -220,15 +222,18 @@ class TestAsJson:
         result, document = await report(url, "--profile", "flat", "--timeout", "5")
 
         assert (result.exit_code, result.stderr) == (0, "")
-        counts = {"ok": 8, "warning": 0, "wrong": 0, "skipped": 1}
+        counts = {"ok": 8, "warning": 0, "wrong": 0, "note": 0, "skipped": 1}
         checks = document.pop("checks")
         assert document == {
             "url": url,
             "profiles": ["flat"],
+            "judged": ["flat"],
             "signed_with": "sandbox_key",
             "timeout_s": 5.0,
             "healthy": True,
             "counts": counts,
+            "works_with": None,
+            "set": None,
         }
         assert [row["check"] for row in checks] == list(CHECKS)
 

@@ -21,9 +21,11 @@ clock advance 5m
 clock freeze
 clock resume
 clock show
+clock reset
 callbacks list
 callbacks wait --match transaction_id=T1
 callbacks resend --failed
+callbacks retry --all
 sms list
 sms wait
 requests list

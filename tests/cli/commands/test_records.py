@@ -272,7 +272,8 @@ class TestWrongUsage:
         [
             ("transactions settle 55 T1 002", "002 is none of 000, 001, 003"),
             ("transactions settle 55 T1 pending", "pending is none of"),
-            ("transactions settle 55 T1", "Missing argument"),
+            ("transactions settle T1", "Missing argument"),
+            ("transactions settle 55 T1", "T1 is none of 000, 001, 003"),
             ("transactions list --limit 0", "0 is not in the range"),
             ("transactions list --where nw", "nw is not of the form field=value"),
             ("callbacks wait --match =5", "=5 is not of the form field=value"),

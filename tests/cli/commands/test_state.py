@@ -45,6 +45,38 @@ async def test_it_is_frozen_and_goes_on(sandbox: Sandbox) -> None:
     assert (await as_json(sandbox, "clock", "freeze"))["frozen"] is True
 
 
+async def test_reset_brings_it_back_to_the_machines(sandbox: Sandbox) -> None:
+    (now,) = await printed(sandbox, "clock", "reset")
+
+    assert re.fullmatch("[0-9T:.-]+Z", now)
+    assert sandbox.gateway.clock.state == ClockState()
+
+
+async def test_reset_lists_what_still_waits(sandbox: Sandbox) -> None:
+    await sandbox.advance(days=20_000)
+    await sandbox.collect()
+
+    result = await on(sandbox, "clock", "reset")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    head, waiting, hint = result.stderr.splitlines()
+    assert "cannot go back to the machine's time" in head
+    assert "payment T1 of service 55" in waiting
+    assert hint.startswith("advance the clock until they are done")
+
+
+async def test_a_list_has_both_times_where_they_differ(sandbox: Sandbox) -> None:
+    await sandbox.sms()
+
+    *_, both = (await on(sandbox, "sms", "list")).stdout.splitlines()
+    sandbox.gateway.clock.set_to(ClockState())
+    *_, record = (await on(sandbox, "sms", "list")).stdout.splitlines()
+
+    times = "gateway time is 2026-01-01T09:00:00.000Z, the machine's time is [0-9T:.-]+Z"
+    assert re.fullmatch(times, both)
+    assert "gateway time" not in record
+
+
 @pytest.mark.parametrize(
     ("duration", "seconds"),
     [("90", 90), ("0.8s", 0.8), ("800ms", 0.8), ("15m", 900), ("1h30m", 5400), ("1d", 86_400)],

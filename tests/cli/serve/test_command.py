@@ -16,6 +16,7 @@ from threading import Thread
 
 import pytest
 
+from sandbox_sim.config_loading import load
 from tests.cli.processes import (
     SOON,
     answers,
@@ -37,23 +38,78 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
     """One process for all that a person sees of it: a process takes longer than all else here."""
     with running("serve", "--port", "0") as server:
         ready = first_line(server)
-        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
+        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:\d+)\n", ready)
         assert found is not None, ready
-        url, port = found.groups()
+        url = found[1]
 
         assert ended("--endpoint-url", url, "readyz").returncode == 0
-
-        second = ended("serve", "--port", port, "--store", "memory:")
-        assert (second.returncode, second.stdout) == (1, "")
-        assert second.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
-        assert "address already in use" in second.stderr.lower()
-        assert "Traceback" not in second.stderr
 
         code, out, err = end(server, signal.SIGTERM)
         assert (code, err) == (0, "")
         assert "credentials: sandbox_key:sandbox_secret" in out
         assert f"{url}/_sandbox/inbox/" in out
         assert f"state: {tmp_path}" in out
+
+
+class TestASecondStart:
+    """It exits with 1, and says which server is in the way and what to do."""
+
+    @pytest.mark.decision("D1")
+    def test_on_the_same_port_and_on_the_same_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "state.sqlite3"
+        with running("--json", "serve", "--port", "0", "--store", f"sqlite:{path}") as server:
+            ready = json.loads(first_line(server))
+            url, port = ready["url"], ready["port"]
+            folder = tmp_path / "new"
+
+            same_port = in_process("serve", "--port", port, "--store", f"sqlite:{folder}/x.db")
+            same_file = in_process("serve", "--port", "0", "--store", f"sqlite:{path}")
+
+            assert not folder.exists()  # no folder before the port is there
+            assert (same_port.exit_code, same_port.stdout) == (1, "")
+            problem, which, do = same_port.stderr.splitlines()
+            assert problem.startswith(f"cannot listen on 127.0.0.1:{port}: ")
+            assert "address already in use" in problem.lower()
+            since = r"2\d{3}-\d\d-\d\dT[0-9:.]+Z"
+            server_words = f"  sandbox-sim with pid {server.pid} serves {re.escape(url)}"
+            assert re.fullmatch(f"{server_words} since {since}", which)
+            assert do == (
+                f"  use that server, stop it with `kill {server.pid}`, "
+                f"or choose another port: --port {port % 65535 + 1}"
+            )
+            assert (same_file.exit_code, same_file.stdout) == (1, "")
+            problem, which, do = same_file.stderr.splitlines()
+            assert problem == f"the store cannot be opened: {path}: another server is using it"
+            assert re.fullmatch(f"{server_words} since {since}", which)
+            assert do == (
+                f"  use that server, stop it with `kill {server.pid}`, "
+                "or choose another store: --store sqlite:PATH or --store memory:"
+            )
+            end(server, signal.SIGTERM)
+
+        assert list(tmp_path.glob("sandbox-sim/servers/*")) == []
+
+    def test_where_another_program_listens(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            result = in_process("serve", "--port", port, "--store", "memory:")
+
+        assert result.exit_code == 1
+        assert result.stderr.splitlines()[1:] == [
+            f"  another program uses it; choose another port: --port {port % 65535 + 1}"
+        ]
+
+    def test_of_another_port_has_a_default_file_of_its_own(self, tmp_path: Path) -> None:
+        files = {
+            port: load(None, {"port": port}).settings.sqlite_path.relative_to(tmp_path)
+            for port in ("8233", "9000", "0")
+        }
+
+        assert {port: str(file) for port, file in files.items()} == {
+            "8233": "sandbox-sim/sandbox-sim.sqlite3",
+            "9000": "sandbox-sim/sandbox-sim-9000.sqlite3",
+            "0": "sandbox-sim/sandbox-sim-0.sqlite3",
+        }
 
 
 @pytest.mark.spec("auth.5")
@@ -79,17 +135,21 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
         assert "Traceback" not in err
 
 
-@pytest.mark.decision("D2")
-def test_it_tells_no_secret_but_that_of_the_built_in_set() -> None:
+@pytest.mark.decision("D1", "D2")
+def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configured_sets() -> None:
     own = [
         {"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]},
         {"client_key": "payroll", "secret_key": "sandbox_secret"},
     ]
     arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
-    with running("serve", *arguments) as server:
-        first_line(server)
-        _, out, _ = end(server, signal.SIGTERM)
+    with in_background("serve", *arguments) as server:
+        url = first_line(server).split()[-1]
 
+        server.send_signal(signal.SIGINT)
+        assert answers(f"{url}/_sandbox/livez")
+        code, out, err = end(server, signal.SIGTERM)
+
+    assert (code, err) == (0, "")
     assert "credentials: shop, payroll (Basic), each with its secret_key as configured" in out
     assert "sandbox_secret" not in out
 
@@ -114,18 +174,6 @@ def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None
         ended_with, _, err = end(server, by)
 
     assert (ended_with, err) == (code, "")
-
-
-@pytest.mark.decision("D1")
-def test_a_server_in_the_background_of_a_script_ignores_ctrl_c_and_stops_by_sigterm() -> None:
-    with in_background("--json", "serve", "--port", "0", "--store", "memory:") as server:
-        url = json.loads(first_line(server))["url"]
-
-        server.send_signal(signal.SIGINT)
-        assert answers(f"{url}/_sandbox/livez")
-        code, _, err = end(server, signal.SIGTERM)
-
-    assert (code, err) == (0, "")
 
 
 class TestNobodyReadsItsOutput:

@@ -24,7 +24,6 @@ from sandbox_sim.config import Settings
 from tests import postgres
 from tests.cli.processes import (
     SOON,
-    answers,
     end,
     ended,
     first_line,
@@ -87,15 +86,19 @@ def two_that_answer(url: str) -> set[str]:
 
 @pytest.mark.decision("D1", "D18")
 def test_the_life_of_two_workers(store: str) -> None:
-    """One run for all of it: to start three processes takes longer than all else here."""
+    """One run for all of it: to start three processes takes longer than all else here.
+
+    A script starts it in the background, so Ctrl-C in its terminal does not stop it.
+    """
     settings = ("--port", "0", "--workers", "2", "--store", store, "--set", "settle_delay_ms=0")
-    with running("--json", "serve", *settings) as server:
+    with in_background("--json", "serve", *settings) as server:
         ready = json.loads(first_line(server))
         url = ready["url"]
         assert ready["pid"] == server.pid
         workers = children(server.pid)
         assert len(workers) == 2
 
+        server.send_signal(signal.SIGINT)
         before = two_that_answer(url)
         in_turn = Counter(post(url, "/sms/balance")[1] for _ in range(10))
         assert set(in_turn.values()) == {5}
@@ -130,6 +133,7 @@ def test_the_life_of_two_workers(store: str) -> None:
         assert re.search(rf"worker [12] \(pid {killed}\) ended with code -9; it is started", err)
         assert re.search(r"worker [12] is back with pid \d+", err)
         assert "Traceback" not in err
+        assert not any(map(is_there, workers))
         with pytest.raises(urllib.error.URLError):
             post(url, "/sms/balance")
 
@@ -186,20 +190,6 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
         assert not any(map(is_there, workers))
 
 
-def test_in_the_background_of_a_script_they_ignore_ctrl_c_and_stop_by_sigterm(store: str) -> None:
-    settings = ("--port", "0", "--workers", "2", "--store", store)
-    with in_background("--json", "serve", *settings) as server:
-        url = json.loads(first_line(server))["url"]
-        workers = children(server.pid)
-
-        server.send_signal(signal.SIGINT)
-        assert answers(f"{url}/_sandbox/livez")
-        code, _, err = end(server, signal.SIGTERM)
-
-        assert (code, err) == (0, "")
-        assert not any(map(is_there, workers))
-
-
 async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -234,7 +224,7 @@ class TestItDoesNotStart:
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == (
-            "workers: 2 processes need a store that they can share, "
+            "workers (from flag): 2 processes need a store that they can share, "
             f"postgresql://USER@HOST/DATABASE; store is {store}\n"
         )
 
@@ -244,7 +234,7 @@ class TestItDoesNotStart:
             port = free.getsockname()[1]
         store = f"postgresql://me:s3same@127.0.0.1:{port}/gateway"
 
-        result = ended("serve", "--port", "0", "--workers", "3", "--store", store)
+        result = ended("serve", "--port", "0", "--workers", "2", "--store", store)
 
         assert (result.returncode, result.stdout) == (1, "")
         assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1

@@ -8,14 +8,10 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import (
-    Callback,
-    DeliveryState,
-    Profile,
-    ReceiverResponse,
-    Schedule,
-)
+from sandbox_sim.domain.callbacks import callback_bodies, callbacks
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.domain.samples import NOON, SETTLED, settled
 
 SCHEDULE = Schedule()
@@ -78,7 +74,7 @@ def test_without_a_key_a_callback_is_not_signed() -> None:
 def test_the_bytes_are_the_body_of_the_profile_in_its_order(profile: Profile) -> None:
     sent = json.loads(composed(profile).body)
 
-    assert list(sent.items()) == list(callbacks.BODIES[profile](settled(), SETTLED).items())
+    assert list(sent.items()) == list(callback_bodies.BODIES[profile](settled(), SETTLED).items())
 
 
 @pytest.mark.decision("D18")
@@ -118,7 +114,7 @@ def test_nothing_else_does(status_code: int | None) -> None:
         ReceiverResponse(status_code, "", 5, problem="gone"), SETTLED, SCHEDULE
     )
 
-    assert callback.state is DeliveryState.PENDING
+    assert callback.state is DeliveryState.RETRYING
     assert callback.attempts[0].next_attempt_at == SETTLED + five_minutes(1)
     assert callback.attempts[0].verdict.startswith("not acknowledged: ")
 
@@ -188,7 +184,7 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
     before = callback = composed()
     schedule = Schedule(attempts=attempts)
     for status_code in status_codes:
-        if callback.state is not DeliveryState.PENDING:
+        if not callback.state.is_waiting:
             break
         callback = callback.with_attempt(
             ReceiverResponse(status_code, "", 1, "gone"), SETTLED, schedule
@@ -198,4 +194,34 @@ def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
     assert len(callback.attempts) <= attempts
     waiting = [attempt.next_attempt_at is not None for attempt in callback.attempts]
     assert all(waiting[:-1])
-    assert not waiting or waiting[-1] is (callback.state is DeliveryState.PENDING)
+    assert not waiting or waiting[-1] is (callback.state is DeliveryState.RETRYING)
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(
+    ("state", "waiting", "unacknowledged"),
+    [
+        (DeliveryState.PENDING, True, False),
+        (DeliveryState.RETRYING, True, True),
+        (DeliveryState.DELIVERED, False, False),
+        (DeliveryState.FAILED, False, True),
+        (DeliveryState.DROPPED, False, False),
+    ],
+)
+def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
+    state: DeliveryState, *, waiting: bool, unacknowledged: bool
+) -> None:
+    assert (state.is_waiting, state.is_unacknowledged) == (waiting, unacknowledged)
+    assert callbacks.shown(composed()._replace(state=state))["unacknowledged"] is unacknowledged
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(("answers", "state"), [([], "pending"), ([TAKEN], "retrying")])
+def test_one_that_is_sent_again_is_pending_only_if_it_was_never_tried(
+    answers: list[ReceiverResponse], state: str
+) -> None:
+    callback = composed()
+    for answer in answers:
+        callback = callback.with_attempt(answer, SETTLED, SCHEDULE)
+
+    assert callback.to_resend(None).state == state

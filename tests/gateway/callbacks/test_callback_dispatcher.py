@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState, ReceiverResponse
+from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.ports import JobLost
 from tests.fakes import BROKEN, OK, SILENT
 from tests.gateway.conftest import SCHEDULE, Works, to
@@ -95,13 +96,13 @@ class TestAttempts:
         assert (second.status_code, second.verdict) == (None, "not acknowledged: silence")
         assert second.next_attempt_at == after(minutes=10)
 
-    async def test_between_attempts_it_is_pending(self, works: Works) -> None:
+    async def test_between_attempts_it_is_retrying(self, works: Works) -> None:
         works.sender.answers = [BROKEN]
         await works.notify(callback())
 
         await works.jobs.settle()
 
-        assert (await works.callback()).state is DeliveryState.PENDING
+        assert (await works.callback()).state is DeliveryState.RETRYING
         assert await works.next_due() == after(minutes=5)
 
 
@@ -118,15 +119,12 @@ async def test_one_that_is_done_with_is_not_sent_again(works: Works) -> None:
 @pytest.mark.spec("delivery.2")
 @pytest.mark.decision("D30")
 class TestTheLog:
-    """One line for each attempt, for someone who looks for a callback that did not come.
-
-    What was acknowledged at once is told at debug level, as accepted requests are.
-    """
+    """One line for each attempt, with the id of its callback."""
 
     @pytest.mark.parametrize(
         ("answers", "level", "words"),
         [
-            ([OK], logging.DEBUG, "attempt 1 of 3: acknowledged with HTTP 200 (7 ms)"),
+            ([OK], logging.INFO, "attempt 1 of 3: acknowledged with HTTP 200 (7 ms)"),
             (
                 [BROKEN],
                 logging.WARNING,
@@ -167,7 +165,7 @@ class TestTheLog:
         assert len(caplog.records) == len(answers)
         last = caplog.records[-1]
         start = "callback of transaction T1 of service 55 to http://shop.test/callback, "
-        assert (last.levelno, last.getMessage()) == (level, start + words)
+        assert (last.levelno, last.getMessage()) == (level, f"{start}{words} [C1]")
 
     async def test_its_facts_are_fields_of_their_own(
         self, works: Works, caplog: pytest.LogCaptureFixture

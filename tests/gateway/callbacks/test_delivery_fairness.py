@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.callbacks import callback_dispatcher
 from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL, PER_RECEIVER
 from tests.fakes import NO_DESCRIPTORS

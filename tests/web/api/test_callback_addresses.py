@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.ports import Unit
 from sandbox_sim.http_addresses import MAX_CHARACTERS
 from tests.addresses import CALLABLE, NOT_CALLABLE

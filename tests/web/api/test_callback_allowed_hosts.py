@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.conftest import StartSandbox
 from tests.web.conftest import Receiver, kept_callback
 

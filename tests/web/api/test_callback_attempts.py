@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState as State
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState as State
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import Receiver, StartReceiver, kept_callback
 

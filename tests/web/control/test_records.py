@@ -7,25 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error
-
-DEAD = "http://127.0.0.1:9/nobody"
-
-
-async def get(sandbox: Sandbox, path: str) -> Any:
-    seen = await ask(sandbox, "GET", f"/_sandbox/{path}")
-    assert seen.status == 200, seen
-    return seen.body
-
-
-async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
-    return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
-
-
-async def ids(sandbox: Sandbox, query: str = "") -> list[str]:
-    page = await get(sandbox, f"transactions?{query}")
-    return [each["transaction_id"] for each in page["transactions"]]
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import DEAD, ask, assert_error, get, ids, post
 
 
 class TestLists:
@@ -208,7 +191,7 @@ class TestResend:
         resent = await post(sandbox, f"callbacks/{failed['id']}/resend", url=url)
         await sandbox.advance(seconds=0)
 
-        assert (resent.status, resent.body["state"]) == (202, "pending")
+        assert (resent.status, resent.body["state"]) == (202, "retrying")
         assert (await sandbox.callback("live"))["trans_ref"] == "T1"
         (shown,) = (await get(sandbox, "callbacks"))["callbacks"]
         assert (shown["state"], len(shown["attempts"])) == ("delivered", 4)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask, assert_error
@@ -163,7 +163,7 @@ async def test_a_callback_between_two_attempts_is_there_again(sandbox: Sandbox) 
     await restore(sandbox)
 
     callback = await kept_callback(sandbox)
-    assert (callback.state, len(callback.attempts)) == (DeliveryState.PENDING, 1)
+    assert (callback.state, len(callback.attempts)) == (DeliveryState.RETRYING, 1)
     await sandbox.advance(minutes=4, seconds=59)
     assert len((await kept_callback(sandbox)).attempts) == 1
     await sandbox.advance(seconds=1)

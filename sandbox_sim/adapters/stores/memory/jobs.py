@@ -7,7 +7,7 @@ the cost of a reset does not depend on the jobs of other services.
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -28,8 +28,7 @@ class MemoryJobs(MemoryState):
         _ = self._services[service_id]  # creates the service before its first job
         entry = (due_at, next(self._serials), kind, service_id, subject)
         heapq.heappush(self._heap, entry)
-        if self.earliest_added is None or due_at < self.earliest_added:
-            self.earliest_added = due_at
+        self._note_added(due_at)
         self.undo.append(partial(self._drop, entry))
         if len(self._heap) >= self._sweep_at:
             self._sweep()
@@ -48,9 +47,34 @@ class MemoryJobs(MemoryState):
             raise JobLost(f"job {job.number} is finished or deleted")
         self._remove(claims, job.number)
 
+    async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
+        wanted = frozenset(callback_ids)
+        chosen = {
+            entry
+            for entry in self._heap
+            if entry[2] is JobKind.DELIVER and entry[4] in wanted and not self._is_stale(entry)
+        }
+        if chosen:
+            self.undo.append(partial(setattr, self, "_heap", self._heap))
+            self._heap = [
+                (min(entry[0], now), *entry[1:]) if entry in chosen else entry
+                for entry in self._heap
+            ]
+            heapq.heapify(self._heap)
+            self._note_added(now)
+        return [entry[4] for entry in sorted(chosen)]
+
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        later = sorted(each for each in self._heap if each[0] > moment and not self._is_stale(each))
+        return [Job(due, kind, service, subject, n) for due, n, kind, service, subject in later]
+
     async def next_due(self) -> datetime | None:
         self._pop_stale()
         return self._heap[0][0] if self._heap else None
+
+    def _note_added(self, due_at: datetime) -> None:
+        if self.earliest_added is None or due_at < self.earliest_added:
+            self.earliest_added = due_at
 
     def _pop_due(self, now: datetime) -> Iterator[QueuedJob]:
         while self._heap and self._heap[0][0] <= now:

@@ -16,7 +16,7 @@ from sandbox_sim.adapters.stores.memory.ledger import MemoryLedger
 from sandbox_sim.adapters.stores.memory.live import MemoryLive
 from sandbox_sim.adapters.stores.memory.snapshots import MemorySnapshots
 from sandbox_sim.adapters.stores.memory.state import PlacedEntry, Service
-from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback, DeliveryState
+from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.clock import ClockState
@@ -128,8 +128,8 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         if before is None:
             self._set(service.places, callback.id, next(self._numbers))
         self._set(service.callbacks, callback.id, callback)
-        finished_before = before is not None and before.state is not DeliveryState.PENDING
-        if callback.state is DeliveryState.PENDING or finished_before:
+        finished_before = before is not None and not before.state.is_waiting
+        if callback.state.is_waiting or finished_before:
             return
         service.finished.append(callback.id)
         self.undo.append(service.finished.pop)
@@ -158,7 +158,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         A callback that is being sent again is not finished, and is queued again when it is.
         """
         forgotten = service.callbacks.get(callback_id)
-        if forgotten is None or forgotten.state is DeliveryState.PENDING:
+        if forgotten is None or forgotten.state.is_waiting:
             self.undo.append(lambda: service.finished.appendleft(callback_id))
             return
         self._remove(service.places, callback_id)

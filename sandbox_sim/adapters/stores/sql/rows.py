@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, DeliveryState, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.clock import ClockState
@@ -36,6 +38,9 @@ MESSAGE: Final = Message._fields
 ENTRY: Final = Entry._fields
 INBOX_MESSAGE: Final = ("id", "at", "document")
 USER_RULE: Final = ("service_id", *UserRule._fields)
+# The column `state` of every callback that waits for an attempt. The attempts tell `pending` from
+# `retrying`, so rows of versions without `retrying` are read alike.
+WAITING: Final = DeliveryState.PENDING.value
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -126,7 +131,7 @@ def from_callback(callback: Callback) -> Row:
         body,
         signature,
         to_micros(created_at),
-        state.value,
+        WAITING if state.is_waiting else state.value,
         json.dumps([_from_attempt(attempt, created_at) for attempt in attempts]),
         note,
         int(held),
@@ -141,7 +146,8 @@ def to_callback(row: Row) -> Callback:
     attempts, note, held, target, mode = row[-5:]
     created = to_datetime(created_at)
     tried = tuple(_to_attempt(document, created) for document in json.loads(attempts))
-    standing = created, DeliveryState(state), tried, note, bool(held), target, ServiceMode(mode)
+    stands = waiting_state(tried=bool(tried)) if state == WAITING else DeliveryState(state)
+    standing = created, stands, tried, note, bool(held), target, ServiceMode(mode)
     return Callback._make((*texts, Profile(profile), body, signature, *standing))
 
 

@@ -4,7 +4,7 @@
 their order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
@@ -20,11 +20,11 @@ from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, w
 from sandbox_sim.adapters.stores.sql.user_rules import SqlUserRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback, DeliveryState
+from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import STATUS_RETENTION, Status, Transaction
@@ -53,6 +53,11 @@ _RELEASE_CALLBACKS = (
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
+_JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
+_BRING_FORWARD = (
+    "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
+    "WHERE kind = ? AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
+)
 _POST = insert("postings", rows.POSTING)
 _POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
 _BALANCE = "SELECT amount, updated_at FROM balances WHERE service_id = ? AND account = ?"
@@ -192,8 +197,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
         await self._fetch(_ADD_JOB, to_micros(due_at), kind.value, service_id, subject)
-        if self.earliest_added is None or due_at < self.earliest_added:
-            self.earliest_added = due_at
+        self._note_added(due_at)
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         # A CTE chooses the rows, because Postgres may run a subquery several times and then claim
@@ -217,6 +221,23 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
         )
         if not gone:
             raise JobLost(f"job {job.number} is finished, deleted, or claimed by another server")
+
+    async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
+        if not callback_ids:
+            return []
+        statement = _BRING_FORWARD.format(subjects=", ".join("?" for _ in callback_ids))
+        values = to_micros(now), to_micros(now), JobKind.DELIVER.value
+        found = await self._fetch(statement, *values, *callback_ids)
+        if found:
+            self._note_added(now)
+        return [subject for (subject,) in found]
+
+    def _note_added(self, due_at: datetime) -> None:
+        if self.earliest_added is None or due_at < self.earliest_added:
+            self.earliest_added = due_at
+
+    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
+        return [rows.to_job(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
 
     async def next_due(self) -> datetime | None:
         row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
@@ -351,9 +372,9 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
         before = live[0] if live else _MAX_NUMBER
         await self._fetch(_DELETE_TRANSACTIONS, before, bound, Status.PENDING.value)
         await self._fetch("DELETE FROM checkouts WHERE expires_at <= ?", to_micros(now))
-        pending = DeliveryState.PENDING.value
+        waiting = rows.WAITING
         for key in await self._fetch("SELECT DISTINCT service_id, mode FROM callbacks"):
-            await self._fetch(_DELETE_CALLBACKS, *key, pending, *key, pending, KEPT_CALLBACKS)
+            await self._fetch(_DELETE_CALLBACKS, *key, waiting, *key, waiting, KEPT_CALLBACKS)
 
 
 def _expiry_bound(now: datetime) -> int:

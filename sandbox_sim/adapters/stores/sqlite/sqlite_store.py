@@ -23,7 +23,7 @@ from sandbox_sim.adapters.stores.sql.rows import Row
 from sandbox_sim.adapters.stores.sql.sql_unit import CLEANUP_INTERVAL, SqlUnit
 from sandbox_sim.adapters.stores.sqlite.file_watch import is_empty_with_log
 from sandbox_sim.adapters.stores.sqlite.log_rescue import WatchedFiles
-from sandbox_sim.gateway.ports import Clock, StoreError, Topic, Unit
+from sandbox_sim.gateway.ports import Clock, StoreError, StoreInUse, Topic, Unit
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ _CHECKPOINT_AFTER_CHANGES: Final = 1000
 _CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
 _REASONS: Final = {
-    "SQLITE_BUSY": "another server is using it; choose another file, or --store memory:",
+    "SQLITE_BUSY": "another server is using it",
     "SQLITE_CANTOPEN": "it cannot be opened or made there",
     "SQLITE_CORRUPT": "it is damaged",
     "SQLITE_FULL": "the disk is full",
@@ -329,7 +329,9 @@ class SqliteStore(ChangeNotifier):
         if isinstance(error, _PROGRAMMING_ERRORS):
             return error
         if isinstance(error, sqlite3.Error):
-            return StoreError(f"{self._path}: {_describe_error(error)}")
+            problem = _describe_error(error)
+            is_busy = problem == _REASONS["SQLITE_BUSY"]
+            return (StoreInUse if is_busy else StoreError)(f"{self._path}: {problem}")
         if isinstance(error, OSError):
             return StoreError(f"{self._path}: {error.strerror}")
         if isinstance(error, UnicodeEncodeError):

@@ -10,7 +10,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.memory import memory_store
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.ports import Unit
@@ -73,8 +73,8 @@ class TestFinishedCallbacks:
 
     async def test_pending_ones_stay_however_many_and_however_old(self, store: MemoryStore) -> None:
         waiting = [f"P{number}" for number in range(2 * LIMIT)]
-        for name in waiting:
-            await save(store, name, DeliveryState.PENDING)
+        for number, name in enumerate(waiting):
+            await save(store, name, DeliveryState.RETRYING if number % 2 else DeliveryState.PENDING)
         for number in range(2 * LIMIT):
             await save(store, f"C{number}", DeliveryState.FAILED)
 

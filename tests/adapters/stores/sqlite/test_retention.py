@@ -11,7 +11,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sql import journal, sql_unit
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import DeliveryState
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.payments.transactions import Status
 from tests.adapters.stores.writes import prepared
@@ -158,8 +158,9 @@ class TestCallbacks:
         self, store: SqliteStore, clock: VirtualClock
     ) -> None:
         waiting = [f"P{number}" for number in range(2 * LIMIT)]
-        for name in waiting:
-            await self.save(store, name, DeliveryState.PENDING)
+        for number, name in enumerate(waiting):
+            state = DeliveryState.RETRYING if number % 2 else DeliveryState.PENDING
+            await self.save(store, name, state)
         for number in range(2 * LIMIT):
             await self.save(store, f"C{number}", DeliveryState.FAILED)
         clock.move_to(after(days=400))

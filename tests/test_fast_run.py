@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.run_order import SLOW, place
+from tests.fast_run import SLOW, place
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,0 +1,1 @@
+"""`sandbox-sim compare`: where another implementation of the interface differs from ours."""

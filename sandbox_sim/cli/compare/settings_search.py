@@ -1,0 +1,239 @@
+"""Which of our settings would make us agree with the other side; found by trying them.
+
+A candidate is a setting with another value. It is taken if a gateway of our own with it agrees in
+more parts of cases than before and disagrees in none where it agreed. What was taken is checked
+once more at the end: a setting without which nothing gets worse is dropped.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.cli.compare.cases import Plan
+from sandbox_sim.cli.compare.differences import STATUS, Difference, Observed, differences, value_of
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.response_codes import CATALOGUE
+
+Observations = Mapping[str, Observed]
+Run = Callable[[Mapping[str, Any], Plan], Awaitable[Observations]]
+
+# The decision or rule that each setting belongs to.
+RULES: Final[Mapping[str, str]] = {
+    "accept_international": "D11",
+    "allowed_numbers": "D11",
+    "allowed_prefixes": "sandbox.1",
+    "approved_senders": "D24",
+    "balances": "D21",
+    "callback_profile": "D27",
+    "duplicates": "D14",
+    "match_network": "D11",
+    "sandbox_card_entry": "D20",
+    "sandbox_reject_status": "D7",
+    "sign_callbacks": "D29",
+    "sms_initial_units": "D22",
+    "test_cards": "D20",
+}
+# What to know about a value that could not be read off.
+REMARKS: Final[Mapping[str, str]] = {
+    "approved_senders": "name the senders that are approved there",
+}
+_LOCAL: Final = re.compile("0[0-9]{9}")
+_NUMBER_REFUSED: Final = frozenset({"019", "S002"})
+_NUMBER_TAKEN: Final = frozenset({"202", "015", "370"})
+
+
+class Candidate(NamedTuple):
+    """A setting and a value for it."""
+
+    name: str
+    value: Any
+
+
+class Findings(NamedTuple):
+    """Where two sides differ, and what would change it.
+
+    settings: those that would make us agree, each with its value.
+    causes: the setting for each difference that one of them removes.
+    """
+
+    differences: Sequence[Difference]
+    settings: Mapping[str, Any]
+    causes: Mapping[Difference, Candidate]
+
+
+async def find(
+    plan: Plan, settings: Settings, ours: Observations, theirs: Observations, run: Run
+) -> Findings:
+    """Every difference, and the settings of ours that would remove it.
+
+    run: observes a gateway of our own with these settings in place of its own ones.
+    """
+    first = compared(plan, ours, theirs)
+    taken: dict[str, Any] = {}
+    causes: dict[Difference, Candidate] = {}
+    left = first
+    tried = list(candidates(plan, settings, theirs))
+    better = True
+    while left and better:
+        better = False
+        for candidate in await _ranked(plan, tried, taken, left, theirs, run):
+            ours = await run({**taken, candidate.name: candidate.value}, plan)
+            after = compared(plan, ours, theirs)
+            if not _is_better(after, left):
+                continue
+            still = {_key(each) for each in after}
+            for each in first:
+                if _key(each) not in still:
+                    causes.setdefault(each, candidate)
+            taken[candidate.name] = candidate.value
+            left, better = after, True
+    kept = await _needed(plan, taken, left, theirs, run)
+    return Findings(
+        [*first, *(each for each in left if _key(each) not in set(map(_key, first)))],
+        dict(sorted(kept.items())),
+        {each: cause for each, cause in causes.items() if cause.name in kept},
+    )
+
+
+def compared(plan: Plan, ours: Observations, theirs: Observations) -> Sequence[Difference]:
+    """Every difference between two sides."""
+    names = [each.case.name for each in plan.cases]
+    return [
+        each
+        for name in names
+        for each in differences(name, ours[name], theirs[name], fresh=plan.fresh)
+    ]
+
+
+def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
+    """The settings that may explain differences; values are read off the other side."""
+    for name in ("accept_international", "match_network", "sandbox_card_entry", "sign_callbacks"):
+        yield Candidate(name, not getattr(settings, name))
+    yield Candidate("duplicates", "accept" if settings.duplicates == "reject" else "reject")
+    yield Candidate("balances", "fixed" if settings.balances == "live" else "live")
+    yield from (Candidate("callback_profile", each) for each in Profile)
+    for status in {value_of(each, STATUS) for each in theirs.values() if _is_rejection(each)}:
+        yield Candidate("sandbox_reject_status", status)
+    units = (
+        value_of(theirs["12-sms-balance-success"], "response_data.sms_balance")
+        if (plan.fresh)
+        else None
+    )
+    if isinstance(units, int) and units >= 0:
+        yield Candidate("sms_initial_units", units)
+    yield from _numbers(plan, settings, theirs)
+    yield from _cards(plan, settings, theirs)
+    senders = sorted({s for code, s in _codes_of(plan, theirs, "sender_id") if code == "370"})
+    yield Candidate("approved_senders", senders or ["-"])
+
+
+def _is_rejection(observed: Observed) -> bool:
+    row = CATALOGUE.get(str(value_of(observed, "response_code")))
+    return row is not None and row.sandbox
+
+
+def _numbers(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
+    """The prefixes and the numbers that the other side takes."""
+    said = [
+        (code, number)
+        for code, number in _codes_of(plan, theirs, "customer_number")
+        if _LOCAL.fullmatch(number)
+    ]
+    taken = sorted({number for code, number in said if code in _NUMBER_TAKEN})
+    refused = {number for code, number in said if code in _NUMBER_REFUSED} - set(taken)
+    prefixes = {number[:4] for number in taken}
+    gone = {number[:4] for number in refused} - prefixes
+    new = [each for each in settings.allowed_prefixes if each not in gone]
+    wider = [*new, *sorted(prefixes - set(new))]
+    if wider and wider != settings.allowed_prefixes:
+        yield Candidate("allowed_prefixes", wider)
+    if taken:
+        yield Candidate("allowed_numbers", taken)
+
+
+def _cards(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
+    """The test cards without those that the other side refuses, and with those that it takes."""
+    cards = dict(settings.test_cards)
+    for each in plan.cases:
+        code = value_of(theirs[each.case.name], "response_code")
+        card = each.request.get("customer_number")
+        if each.request.get("nw") not in {"VIS", "MAS"} or not isinstance(card, str):
+            continue
+        fits = cards.get(card) == each.request["nw"] and each.request["trans_type"] == "CTM"
+        if code == "019" and fits:
+            del cards[card]
+        elif code == "000" and each.request["trans_type"] == "CTM":
+            cards[card] = each.request["nw"]
+    if cards != settings.test_cards and cards:
+        yield Candidate("test_cards", cards)
+
+
+def _codes_of(plan: Plan, theirs: Observations, field: str) -> Iterator[tuple[str, str]]:
+    """The code of each first answer, with the value that its request had in a field."""
+    for each in plan.cases:
+        value = each.request.get(field)
+        if isinstance(value, str):
+            yield str(value_of(theirs[each.case.name], "response_code")), value
+
+
+async def _ranked(
+    plan: Plan,
+    tried: Sequence[Candidate],
+    taken: Mapping[str, Any],
+    left: Sequence[Difference],
+    theirs: Observations,
+    run: Run,
+) -> Sequence[Candidate]:
+    """The candidates that remove some of the differences that are left, the best one first."""
+    concerned = {each.case for each in left}
+    some = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
+    ranked = []
+    for number, candidate in enumerate(tried):
+        ours = await run({**taken, candidate.name: candidate.value}, some)
+        after = compared(some, ours, theirs)
+        if _is_better(after, left):
+            ranked.append((len(_parts(after)), _size(after), number))
+    return [tried[number] for *_, number in sorted(ranked)]
+
+
+def _is_better(after: Sequence[Difference], before: Sequence[Difference]) -> bool:
+    """Whether no part differs that agreed before, and fewer parts or fields differ."""
+    parts, parts_before = _parts(after), _parts(before)
+    if not parts <= parts_before:
+        return False
+    return parts != parts_before or _size(after) < _size(before)
+
+
+def _parts(found: Sequence[Difference]) -> frozenset[tuple[str, str]]:
+    """The parts that differ; where the first answer does, nothing that follows can agree."""
+    by_answer = {each.case for each in found if each.part == "answer"}
+    follows = ((case, part) for case in by_answer for part in ("later", "callback"))
+    return frozenset((*((each.case, each.part) for each in found), *follows))
+
+
+def _size(found: Sequence[Difference]) -> int:
+    """How many fields differ, without those that follow from another first answer."""
+    by_answer = {each.case for each in found if each.part == "answer"}
+    return sum(each.part == "answer" or each.case not in by_answer for each in found)
+
+
+def _key(each: Difference) -> tuple[str, str, str]:
+    return each.case, each.part, each.field
+
+
+async def _needed(
+    plan: Plan,
+    taken: Mapping[str, Any],
+    left: Sequence[Difference],
+    theirs: Observations,
+    run: Run,
+) -> Mapping[str, Any]:
+    """The settings without which more would differ."""
+    kept = dict(taken)
+    for name in taken if len(taken) > 1 else ():
+        without = {other: value for other, value in kept.items() if other != name}
+        found = compared(plan, await run(without, plan), theirs)
+        if not _is_better(left, found):
+            kept = without
+    return kept

@@ -1,0 +1,131 @@
+"""Cassettes: a readable file, exact numbers, and one replacement for each text about a person."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.adapters.networks.cassettes import (
+    Answer,
+    BadCassette,
+    Callback,
+    Cassette,
+    Replacements,
+    body_text,
+    read,
+    written,
+)
+from sandbox_sim.domain.networks.exchanges import Scrubber
+
+pytestmark = pytest.mark.decision("D38", "D39")
+
+SECRET = "canary-secret-key-91"
+REQUEST = {
+    "service_id": Decimal(55),
+    "transaction_id": "ORDER-77",
+    "reference": "for Ama Mensah",
+    "nickname": "Ama Mensah",
+    "customer_number": "0244123456",
+    "amount": Decimal("10.50"),
+    "callback_url": "https://shop.example/hook?token=1",
+}
+
+
+def replacements(taken: str = "") -> Replacements:
+    return Replacements(Scrubber([SECRET]).text, taken)
+
+
+def test_a_text_has_the_same_replacement_everywhere() -> None:
+    replace = replacements()
+
+    request = replace.document(REQUEST)
+    callback = replace.document(
+        {"trans_ref": "ORDER-77", "customer_number": "233244123456", "message": "Ama Mensah paid"}
+    )
+
+    assert request["transaction_id"] == callback["trans_ref"] == "T-1"
+    assert request["customer_number"] == "0244000016"
+    assert callback["customer_number"] == "233244000016"
+    assert callback["message"] == f"{request['nickname']} paid"
+    assert request["callback_url"] == "https://callback.example/"
+    assert (request["amount"], request["service_id"]) == (Decimal("10.50"), 55)
+
+
+def test_a_replaced_number_keeps_its_first_digits_and_the_last_one() -> None:
+    replace = replacements()
+
+    numbers = [
+        replace.text(each) for each in ("0244123459", "0244999999", "200123456789", "98765432101")
+    ]
+
+    assert numbers == ["0244000019", "0244000029", "200000000019", "98700000011"]
+
+
+def test_what_another_cassette_has_stands_for_nothing_else() -> None:
+    replace = replacements(taken='"customer_number": "0244000016", "transaction_id": "T-1"')
+
+    assert replace.document(REQUEST)["customer_number"] == "0244000026"
+    assert replace.document(REQUEST)["transaction_id"] == "T-2"
+
+
+def test_a_real_number_that_looks_like_a_replacement_is_replaced_too() -> None:
+    replace = replacements()
+
+    assert replace.text("0244123456") == "0244000016"
+    assert replace.text("0244000016") == "0244000026"
+
+
+@pytest.mark.parametrize("text", [SECRET, f"key {SECRET}", "Y2FuYXJ5LXNlY3JldC1rZXktOTE="])
+def test_secrets_are_scrubbed(text: str) -> None:
+    assert "***" in replacements().document({"message": text})["message"]
+
+
+def test_card_numbers_are_masked() -> None:
+    card = replacements().document({"customer_number": "4111111111111111"})
+
+    assert card == {"customer_number": "411111******1111"}
+
+
+CASSETTE = Cassette(
+    "/make_payment",
+    {"transaction_id": "T-1", "amount": Decimal("10000000000000001.55")},
+    Answer(12, 202, {"response_code": "202"}),
+    [Answer(5000, None, "", "no answer within 10 s")],
+    [Callback(1000, {"amount": Decimal("10.50")})],
+)
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "1.json"
+    file.write_text(written(CASSETTE), "utf-8")
+
+    assert read(file) == CASSETTE
+    assert '"amount": 10000000000000001.55' in written(CASSETTE)
+    json.loads(written(CASSETTE))
+
+
+def test_an_amount_goes_out_to_the_last_digit() -> None:
+    amount = Decimal("10000000000000001.55")
+
+    assert body_text({"a": [Decimal(1)], "amount": amount}) == (
+        '{"amount":10000000000000001.55,"a":[1]}'
+    )
+    assert body_text({"huge": Decimal("1E+999999999")}) == '{"huge": "1E+999999999"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "is no cassette: "),
+        ("[]", "is no cassette: "),
+        ("{}", "is no cassette: 'path' is missing"),
+        (written(CASSETTE).replace("12", '"soon"'), "is no cassette: "),
+    ],
+)
+def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "1.json"
+    file.write_text(text, "utf-8")
+
+    with pytest.raises(BadCassette, match=f"1.json {says}"):
+        read(file)

@@ -1,0 +1,237 @@
+"""`upstream` records payments at a gateway of ours, and answers from the records without one."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, upstream
+from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.networks.notifications import RawNotification
+from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.ports.network import NetworkConfigError, SubmitRequest
+from tests.adapters.networks.fakes import KeptEvents, environment, query, request
+from tests.conftest import Sandbox
+from tests.docs.pages import Page
+from tests.domain.samples import NOON
+
+pytestmark = pytest.mark.decision("D39")
+
+ACCOUNT = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
+A_SECOND = timedelta(seconds=1)
+
+
+class Opened:
+    """An open adapter with its clock and what it told."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        surroundings = environment()
+        network = upstream(settings, surroundings)
+        assert isinstance(network, UpstreamNetwork)
+        assert isinstance(surroundings.clock, VirtualClock)
+        self.network, self.clock, self.told = network, surroundings.clock, KeptEvents()
+
+    async def advance(self) -> None:
+        """Move its clock by a second, and let it send what is due."""
+        self.clock.move_to(self.clock.now() + A_SECOND)
+        for _ in range(10):
+            await self.clock.pause(0)
+
+
+@asynccontextmanager
+async def opened(**settings: Any) -> AsyncIterator[Opened]:
+    found = Opened(settings)
+    await found.network.open(found.told)
+    yield found
+    await found.network.close()
+
+
+async def record(sandbox: Sandbox, folder: Path, asked: SubmitRequest) -> None:
+    """Record a payment with two status queries and its callback."""
+    async with opened(base_url=sandbox.url, record=str(folder), **ACCOUNT) as upstream_:
+        await upstream_.network.submit(asked)
+        await upstream_.network.status(query(asked))
+        await sandbox.advance(seconds=1)
+        await upstream_.advance()
+        await upstream_.network.status(query(asked))
+        for message in await sandbox.inbox(asked.attempt_id):
+            signature = {SIGNATURE_HEADER.lower(): message["headers"][SIGNATURE_HEADER.lower()]}
+            body = message["body"].encode()
+            raw = RawNotification("testnet", "POST", "A1", "", signature, body, NOON)
+            # A callback that comes twice is recorded once.
+            upstream_.network.parse(raw)
+            upstream_.network.parse(raw)
+
+
+def cassettes_in(folder: Path) -> dict[str, str]:
+    """The texts of the files by their names, in order."""
+    return {file.name: file.read_text("utf-8") for file in sorted(folder.iterdir())}
+
+
+def paid(sandbox: Sandbox, **fields: Any) -> SubmitRequest:
+    """A payment whose callback comes to an inbox of the sandbox."""
+    values = {"party": "0244123450", "nickname": "Ama Mensah", **fields}
+    return request(notification_url=sandbox.inbox_url("A1"), **values)
+
+
+async def test_a_payment_is_one_readable_file_without_secrets(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    await record(sandbox, tmp_path, paid(sandbox))
+
+    ((name, text),) = cassettes_in(tmp_path).items()
+    cassette = json.loads(text)
+    assert name == "0001-payment.json"
+    for seen in ("sandbox_secret", "0244123450", "233244123450", "Ama Mensah", sandbox.url):
+        assert seen not in text
+    assert cassette["request"]["customer_number"] == "0244000010"
+    assert cassette["answer"]["status"] == 202
+    assert [each["body"]["response_data"]["status"] for each in cassette["statuses"]] == [
+        *("002", "000")
+    ]
+    (callback,) = cassette["callbacks"]
+    assert (callback["after_ms"], callback["body"]["customer_number"]) == (1000, "233244000010")
+    ids = {callback["body"]["trans_id"]} | {
+        each["body"]["response_data"]["network_transaction_id"] for each in cassette["statuses"]
+    }
+    assert len(ids) == 1
+
+
+async def test_it_is_replayed_without_the_network(sandbox: Sandbox, tmp_path: Path) -> None:
+    await record(sandbox, tmp_path, paid(sandbox))
+    again = request(
+        attempt_id="A2", reference="R2", transaction_id="R2", party="0244777770", nickname="Kofi"
+    )
+
+    async with opened(replay=str(tmp_path)) as replay:
+        taken = await replay.network.submit(again)
+        pending = await replay.network.status(query(again))
+        assert replay.told.notifications == []
+        await replay.advance()
+        decided = await replay.network.status(query(again))
+        (told,) = replay.told.notifications
+
+    assert (taken.outcome, pending.outcome) == (Outcome.PENDING, Outcome.PENDING)
+    assert decided.outcome is told.outcome is Outcome.SUCCEEDED
+    assert decided.echo.reference == told.reference == told.echo.reference == "R2"
+    assert (told.attempt_id, told.echo.amount) == ("A2", Decimal("10.50"))
+    assert [each.purpose for each in replay.told.exchanges] == ["submit", "status", "status"]
+
+
+async def test_what_was_refused_is_refused_again(sandbox: Sandbox, tmp_path: Path) -> None:
+    await record(sandbox, tmp_path, paid(sandbox, party="0244123459"))
+
+    async with opened(replay=str(tmp_path)) as replay:
+        refused = await replay.network.submit(request(party="0244999999"))
+
+    assert (refused.outcome, refused.code) == (Outcome.REFUSED, "015")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"amount": Decimal("10.51")},
+        {"nw": "VOD"},
+        {"party": "0244123451"},
+        {"party": "0200123450"},
+        {"operation": Operation.PAYOUT},
+        {"operation": Operation.AIRTIME},
+    ],
+    ids=repr,
+)
+async def test_a_request_that_no_cassette_has_is_not_sent(
+    sandbox: Sandbox, tmp_path: Path, other: dict[str, Any]
+) -> None:
+    await record(sandbox, tmp_path, paid(sandbox))
+
+    async with opened(replay=str(tmp_path)) as replay:
+        result = await replay.network.submit(paid(sandbox, **other))
+
+    assert (result.outcome, result.transport_fault) == (Outcome.NOT_SENT, False)
+    assert result.reason.startswith(f"no cassette in {tmp_path} has POST /")
+    assert "0244123450" not in result.reason
+
+
+async def test_equal_requests_are_answered_in_the_order_of_the_recording(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    await record(sandbox, tmp_path, paid(sandbox, party="0244123459", reference="R1"))
+    (text,) = cassettes_in(tmp_path).values()
+    (tmp_path / "0002-payment.json").write_text(text.replace('"015"', '"402"'), "utf-8")
+
+    async with opened(replay=str(tmp_path)) as replay:
+        codes = [
+            (await replay.network.submit(request(party="0244999999", reference=f"R{n}"))).code
+            for n in range(3)
+        ]
+
+    assert codes == ["015", "402", "402"]
+
+
+async def test_a_lost_answer_is_lost_again(tmp_path: Path) -> None:
+    async with opened(base_url="http://127.0.0.1:9", record=str(tmp_path), **ACCOUNT) as away:
+        first = await away.network.submit(request())
+    async with opened(replay=str(tmp_path)) as replay:
+        second = await replay.network.submit(request())
+        missing = await replay.network.status(query())
+        health = await replay.network.health()
+
+    assert first.outcome is second.outcome is Outcome.NOT_SENT
+    assert second.transport_fault
+    assert (missing.outcome, missing.found) == (Outcome.UNKNOWN, True)
+    assert health == (True, f"replays 1 cassettes of {tmp_path}")
+
+
+async def test_a_second_recording_goes_on_in_the_same_folder(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    await record(sandbox, tmp_path, paid(sandbox))
+    await record(sandbox, tmp_path, paid(sandbox, party="0244888880", reference="R2"))
+
+    recorded = {name: json.loads(text) for name, text in cassettes_in(tmp_path).items()}
+    assert {name: each["request"]["customer_number"] for name, each in recorded.items()} == {
+        "0001-payment.json": "0244000010",
+        "0002-payment.json": "0244000020",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "base_url, client_key, secret_key: must be set unless replay is"),
+        ({"replay": "nowhere"}, "replay: nowhere has no cassette"),
+        ({"replay": "a", "record": "b"}, "record and replay: only one of them can be set"),
+        ({"base_url": "http://127.0.0.1:9", **ACCOUNT, "record": "/dev/null/x"}, "record: "),
+    ],
+)
+def test_settings_that_cannot_work_are_named(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(NetworkConfigError, match=says):
+        upstream(settings, environment())
+
+
+async def test_callbacks_by_http_prove_nothing_in_a_replay(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    await record(sandbox, tmp_path, paid(sandbox))
+
+    async with opened(replay=str(tmp_path)) as replay:
+        raw = RawNotification("testnet", "POST", "A1", "", {}, b"{}", NOON)
+        assert not replay.network.verify(raw)
+
+
+async def test_the_cassette_of_the_page_is_replayed(tmp_path: Path) -> None:
+    (text,) = Page("docs/recording.md").blocks("json")
+    (tmp_path / "0001-payment.json").write_text(text, "utf-8")
+
+    async with opened(replay=str(tmp_path)) as replay:
+        taken = await replay.network.submit(request(party="0244123450"))
+        decided = await replay.network.status(query())
+
+    assert (taken.outcome, decided.outcome) == (Outcome.PENDING, Outcome.SUCCEEDED)

@@ -1,0 +1,114 @@
+"""`sandbox-sim callbacks`: what a receiver did not acknowledge is found."""
+
+import pytest
+
+from tests.cli.asking import as_json, columns, on, printed
+from tests.conftest import Sandbox
+
+NOBODY = "http://127.0.0.1:9/callback"
+
+
+@pytest.fixture
+async def refused(sandbox: Sandbox) -> Sandbox:
+    """A gateway with a callback that failed, one that retries, and one that was delivered."""
+    await sandbox.collect(transaction_id="failed", callback_url=NOBODY)
+    await sandbox.advance(minutes=11)
+    await sandbox.collect(transaction_id="retrying", callback_url=NOBODY)
+    await sandbox.collect(transaction_id="delivered")
+    await sandbox.advance(seconds=1)
+    return sandbox
+
+
+@pytest.mark.decision("D30")
+class TestList:
+    @pytest.mark.parametrize(
+        ("words", "found"),
+        [
+            (("--status", "retrying"), ["retrying"]),
+            (("--state", "failed"), ["failed"]),
+            (("--unacknowledged",), ["retrying", "failed"]),
+            (("--unacknowledged", "--status", "failed"), ["failed"]),
+            (("--where", "unacknowledged=false"), ["delivered"]),
+        ],
+    )
+    async def test_filters(
+        self, refused: Sandbox, words: tuple[str, ...], found: list[str]
+    ) -> None:
+        _, *lines = await printed(refused, "callbacks", "list", *words)
+
+        assert [columns(line)[3] for line in lines] == found
+
+    async def test_find_takes_them_too(self, refused: Sandbox) -> None:
+        found = await as_json(refused, "callbacks", "find", "--unacknowledged")
+
+        assert [each["transaction_id"] for each in found["callbacks"]] == ["retrying", "failed"]
+
+
+@pytest.mark.decision("D30")
+class TestRetry:
+    async def test_one_is_tried_now(self, refused: Sandbox) -> None:
+        (found,) = (await as_json(refused, "callbacks", "list", "--status", "retrying"))[
+            "callbacks"
+        ]
+
+        lines = await printed(refused, "callbacks", "retry", found["id"])
+        await refused.advance(seconds=0)
+
+        assert lines == [f"{found['id']} goes to {NOBODY} now"]
+        after = await as_json(refused, "callbacks", "show", found["id"])
+        assert len(after["attempts"]) == 2
+
+    async def test_all_that_retry_of_one_service_or_of_all(self, refused: Sandbox) -> None:
+        none = await printed(refused, "callbacks", "retry", "--all", "--service-id", 56)
+        all_of_them = await as_json(refused, "callbacks", "retry", "--all")
+
+        assert none == ["no callbacks are retrying"]
+        assert [each["transaction_id"] for each in all_of_them["callbacks"]] == ["retrying"]
+
+    async def test_one_that_failed_is_for_resend(self, refused: Sandbox) -> None:
+        (found,) = (await as_json(refused, "callbacks", "list", "--status", "failed"))["callbacks"]
+
+        result = await on(refused, "callbacks", "retry", found["id"])
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "is failed" in result.stderr
+        assert "resend" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            ((), "give the ID of a callback, or --all"),
+            (("C1", "--all"), "give the ID of a callback, or --all"),
+            (("C1", "--service-id", 55), "--service-id goes with --all"),
+        ],
+    )
+    async def test_wrong_usage(
+        self, sandbox: Sandbox, words: tuple[object, ...], says: str
+    ) -> None:
+        result = await on(sandbox, "callbacks", "retry", *words)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert says in result.stderr
+
+
+class TestImpossibleFilters:
+    """A value that no record can have is an error with the values there are, not an empty list."""
+
+    @pytest.mark.parametrize(
+        ("words", "listed"),
+        [
+            ("callbacks list --status paid", "pending, retrying, delivered, failed, dropped"),
+            ("callbacks list --state Failed", "pending, retrying, delivered, failed, dropped"),
+            ("callbacks find --match state=zzz", "pending, retrying, delivered"),
+            ("callbacks wait --status done", "pending, retrying, delivered"),
+            ("transactions list --status paid", "000 (successful), 001 (failed)"),
+            ("transactions list --operation sms", "collect, card, deposit"),
+            ("sms list --status paid", "ACKNOWLEDGED, QUEUED, SENT"),
+            ("requests list --code 999", "000, 202, 370"),
+        ],
+    )
+    async def test_they_are_refused(self, sandbox: Sandbox, words: str, listed: str) -> None:
+        result = await on(sandbox, *words.split())
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"is none of {listed}" in result.stderr

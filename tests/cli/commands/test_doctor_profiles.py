@@ -1,0 +1,276 @@
+"""`sandbox-sim doctor` and profiles: which one it judges, and which ones pay an order."""
+
+import asyncio
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.cli import order_commands
+from sandbox_sim.cli.order_commands import filled
+from tests.cli.receivers import Listen, ask, knows, report
+from tests.records import callback
+
+Body = Mapping[str, Any]
+HANGS = "sleep 60; : {reference}"
+
+
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receiver of these tests marks an order as paid before it answers."""
+    monkeypatch.setattr(order_commands, "PATIENCE_S", 0)
+
+
+def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
+    """A receiver that answers 400 to bodies that it does not accept."""
+
+    async def receive(request: web.Request) -> web.Response:
+        if not await knows(request):
+            return web.Response(status=401)
+        return web.Response(status=200 if accepts(await request.json()) else 400)
+
+    return receive
+
+
+@pytest.mark.decision("D27")
+class TestWhichProfileIsJudged:
+    async def test_a_correct_receiver_of_the_default_profile_is_healthy(
+        self, listen: Listen
+    ) -> None:
+        url = await listen(taking(lambda body: "/" in body.get("trans_status", "")))
+
+        result, document = await report(url)
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert (document["healthy"], document["judged"]) == (True, ["trans"])
+        assert document["counts"]["note"] == 4
+        verdicts = {
+            row["profile"]: row["verdict"]
+            for row in document["checks"]
+            if row["check"] == "successful"
+        }
+        assert verdicts == {"trans": "ok"} | dict.fromkeys(
+            ("trans_bare", "flat", "event", "superset"), "note"
+        )
+
+    async def test_the_configured_one(self, listen: Listen, tmp_path: Path) -> None:
+        file = tmp_path / "sandbox_sim.toml"
+        file.write_text('callback_profile = "flat"\n', "utf-8")
+        url = await listen(taking(lambda body: "transaction_id" in body))
+
+        result, document = await report(url, "--config", file)
+
+        assert (result.exit_code, document["judged"]) == (0, ["flat"])
+        assert document["profiles"][0] == "flat"
+
+    async def test_that_of_the_address(self, listen: Listen) -> None:
+        url = await listen(taking(lambda body: "event_type" in body))
+        globs = json.dumps({f"{url}*": "event"})
+
+        result, document = await report(url, SANDBOX_SIM_CALLBACK_PROFILES=globs)
+
+        assert (result.exit_code, document["judged"]) == (0, ["event"])
+
+    async def test_those_that_are_named(self, listen: Listen) -> None:
+        url = await listen(taking(lambda body: "transaction_id" in body))
+
+        result, document = await report(url, "--profile", "flat", "--profile", "trans")
+
+        assert (result.exit_code, document["judged"]) == (1, ["flat", "trans"])
+        assert document["profiles"] == ["flat", "trans"]
+
+    async def test_the_report_says_how_to_choose_one(self, listen: Listen) -> None:
+        url = await listen(taking(lambda body: True))
+
+        lines = (await ask("doctor", url)).stdout.splitlines()
+
+        assert "callback_profile is trans. What another receiver may need:" in lines
+        chosen = [line.split() for line in lines if "callback_profile = " in line]
+        assert [(words[0], words[-1]) for words in chosen] == [
+            ("compares", "trans_bare"),
+            ("reads", "flat"),
+            ("unsure:", "superset"),
+        ]
+
+
+def paying(folder: Path, paid_reference: Callable[[Body], str | None]) -> Any:
+    """A receiver that acknowledges everything genuine, and pays the orders that it recognises."""
+
+    async def receive(request: web.Request) -> web.Response:
+        if not await knows(request):
+            return web.Response(status=401)
+        reference = paid_reference(await request.json())
+        if reference is not None:
+            (folder / reference).touch()
+        return web.Response()
+
+    return receive
+
+
+def compares_trans_status(body: Body) -> str | None:
+    return body["trans_ref"] if body.get("trans_status") == "000" else None
+
+
+def reads_status(body: Body) -> str | None:
+    paid = body.get("status") == "000" and "event_type" not in body
+    return body["transaction_id"] if paid else None
+
+
+def reads_nothing(_body: Body) -> str | None:
+    return None
+
+
+def reads_no_status(body: Body) -> str | None:
+    return body.get("trans_ref")
+
+
+@pytest.mark.decision("D27")
+class TestWhichProfilesPay:
+    @pytest.fixture
+    def paid(self, tmp_path: Path) -> str:
+        """A command that looks whether the order is paid."""
+        return f"test -e {shlex.quote(str(tmp_path))}/{{reference}}"
+
+    @pytest.mark.parametrize(
+        ("reads", "works_with"),
+        [
+            (compares_trans_status, ["trans_bare", "superset"]),
+            (reads_status, ["flat", "superset"]),
+        ],
+    )
+    async def test_it_finds_them_and_says_what_to_set(
+        self,
+        listen: Listen,
+        tmp_path: Path,
+        paid: str,
+        reads: Callable[[Body], str | None],
+        works_with: list[str],
+    ) -> None:
+        url = await listen(paying(tmp_path, reads))
+
+        result = await ask("doctor", url, "--paid", paid)
+        _, document = await report(url, "--paid", paid)
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: paid\n")
+        assert result.stdout.splitlines()[-2:] == [
+            f"works with: {', '.join(works_with)}",
+            "set callback_profile = superset",
+        ]
+        assert document["works_with"] == works_with
+        assert document["set"] == {"callback_profile": "superset"}
+
+    async def test_one_that_works_stays(self, listen: Listen, tmp_path: Path, paid: str) -> None:
+        url = await listen(paying(tmp_path, reads_status))
+
+        result = await ask("doctor", url, "--paid", paid, SANDBOX_SIM_CALLBACK_PROFILE="flat")
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout.splitlines()[-3:] == [
+            "works with: flat, superset",
+            "callback_profile = flat is right",
+            "nothing is wrong",
+        ]
+
+    async def test_none_works(self, listen: Listen, tmp_path: Path, paid: str) -> None:
+        url = await listen(paying(tmp_path, reads_nothing))
+
+        result, document = await report(url, "--paid", paid)
+
+        assert (result.exit_code, document["works_with"], document["set"]) == (1, [], None)
+
+    async def test_one_that_pays_failed_payments_too_does_not_work(
+        self, listen: Listen, tmp_path: Path, paid: str
+    ) -> None:
+        url = await listen(paying(tmp_path, reads_no_status))
+
+        result, document = await report(url, "--paid", paid)
+
+        assert (result.exit_code, result.stderr) == (1, "wrong: failed not paid\n")
+        assert document["works_with"] == []
+
+    async def test_the_setting_of_the_address_is_named(
+        self, listen: Listen, tmp_path: Path, paid: str
+    ) -> None:
+        url = await listen(paying(tmp_path, reads_status))
+        globs = json.dumps({"*/callback": "event"})
+
+        result = await ask("doctor", url, "--paid", paid, SANDBOX_SIM_CALLBACK_PROFILES=globs)
+
+        assert 'set callback_profiles."*/callback" = superset' in result.stdout
+
+    async def test_orders_are_created_before_their_callback(
+        self, listen: Listen, tmp_path: Path
+    ) -> None:
+        folder = shlex.quote(str(tmp_path))
+
+        def of_known_order(body: Body) -> str | None:
+            reference = reads_status(body)
+            known = reference is not None and (tmp_path / f"order-{reference}").exists()
+            return reference if known else None
+
+        url = await listen(paying(tmp_path, of_known_order))
+        order = f"touch {folder}/order-{{reference}}"
+        paid = f"test -e {folder}/{{transaction_id}}"
+
+        without = await report(url, "--paid", paid)
+        with_orders = await report(url, "--paid", paid, "--order", order)
+
+        assert without[1]["works_with"] == []
+        assert with_orders[1]["works_with"] == ["flat", "superset"]
+
+
+class TestTheCommand:
+    def test_an_id_is_one_argument_whatever_is_in_it(self) -> None:
+        of = callback(transaction_id="T1; rm -rf $HOME '`")
+
+        command = filled("echo {reference} {transaction_id} '{print}'", of)
+
+        words = shlex.split(command)
+        assert words == ["echo", of.transaction_id, of.transaction_id, "{print}"]
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("--paid", "true"), "must contain {reference} or {transaction_id}"),
+            (("--order", "make {reference}"), "goes with --paid"),
+            (("--paid", "test {reference}", "--order", "true"), "must contain {reference}"),
+        ],
+    )
+    async def test_wrong_usage(self, words: tuple[str, ...], says: str) -> None:
+        result = await ask("doctor", "http://127.0.0.1:9/", *words)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert says in result.stderr
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("--paid", "no-such-command {reference}"), "--paid cannot be run: "),
+            (
+                ("--paid", "test -e {reference}", "--order", "echo no {reference} >&2; exit 3"),
+                "--order exits with 3: no DOCTOR-",
+            ),
+        ],
+    )
+    async def test_one_that_cannot_do_its_work(
+        self, listen: Listen, words: tuple[str, ...], says: str
+    ) -> None:
+        result = await ask("doctor", await listen(taking(lambda body: True)), *words)
+
+        assert result.exit_code == 1
+        assert says in result.stderr
+
+    async def test_one_that_does_not_end(
+        self, listen: Listen, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(order_commands, "TIMEOUT_S", 0.1)
+        url = await listen(taking(lambda body: True))
+
+        result = await asyncio.wait_for(ask("doctor", url, "--paid", HANGS), 15)
+
+        assert result.exit_code == 1
+        assert f"a command did not end within 0.1 s: {HANGS}" in result.stderr

@@ -1,0 +1,133 @@
+"""`sandbox-sim compare` against a second gateway of ours, with equal and with other settings."""
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.testing.control import post
+from tests.cli.compare.others import other_gateway
+
+
+def compare(*words: str) -> Result:
+    return CliRunner().invoke(main, ["compare", *words])
+
+
+def test_a_gateway_with_equal_settings_does_not_differ() -> None:
+    with other_gateway() as other:
+        url = other.url
+        result = compare(url)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[0] == f"{url}: 82 cases compared"
+    assert "07-status-expired: it takes 15 minutes" in result.stdout
+    assert result.stdout.endswith("\nno difference\n")
+
+
+@pytest.mark.decision("D7", "D11", "D14", "D20", "D21", "D22", "D27", "D29")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {
+            "sandbox_reject_status": 400,
+            "callback_profile": "flat",
+            "accept_international": True,
+            "sms_initial_units": 300,
+        },
+        {
+            "duplicates": "reject",
+            "balances": "live",
+            "sign_callbacks": False,
+            "sandbox_card_entry": True,
+        },
+        {"allowed_prefixes": ["0244", "0200", "0270", "0540"], "match_network": True},
+    ],
+    ids="-".join,
+)
+def test_exactly_the_settings_that_differ_are_named(settings: dict[str, Any]) -> None:
+    with other_gateway(**settings) as other:
+        result = compare(other.url, "--json")
+
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["agrees"]) == (1, False)
+    assert report["settings"] == settings
+    assert {each["setting"] for each in report["differences"]} == set(settings)
+    assert all(each["rules"] for each in report["differences"])
+
+
+def test_with_those_settings_we_agree() -> None:
+    with other_gateway(callback_profile="event") as other:
+        result = compare(other.url, "--set", "callback_profile=event")
+
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
+
+
+def test_a_difference_is_a_line_with_both_values_the_rule_and_the_setting() -> None:
+    with other_gateway(sandbox_reject_status=400) as other:
+        lines = compare(other.url).stdout.splitlines()
+
+    at = next(n for n, line in enumerate(lines) if line.startswith("01-collection-declined: "))
+    assert lines[at + 2].split() == [
+        *("answer", "HTTP", "status", "200", "400"),
+        *("sandbox.3,", "D7", "sandbox_reject_status"),
+    ]
+    assert "  sandbox_reject_status = 400  # D7" in lines
+    assert lines[-1].endswith("no setting of ours changes 0 of them")
+
+
+def test_what_no_setting_changes_is_said_so() -> None:
+    with other_gateway() as other:
+        other_code = {"response_code": "402"}
+        body = {"match": {"operation": "airtime"}, "outcome": other_code}
+        post(f"{other.url}/_sandbox/overrides", body, None)
+        result = compare(other.url, "--json")
+
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["settings"]) == (1, {})
+    assert {each["setting"] for each in report["differences"]} == {None}
+    assert {each["case"][:2] for each in report["differences"]} == {"06"}
+
+
+def test_given_services_and_callbacks_of_another_key_set() -> None:
+    pair = {"client_key": "shop", "secret_key": "canary", "service_ids": [701, 702, 709]}
+    with other_gateway(credentials=[pair]) as other:
+        ids = ("--service-id", "701", "--service-id", "702", "--service-id", "709")
+        result = compare(other.url, "--client-key", "shop", "--secret-key", "canary", *ids)
+
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
+    assert "canary" not in result.output
+
+
+def test_beyond_this_machine_it_lists_what_it_would_send() -> None:
+    result = compare("https://gateway.invalid/v1")
+
+    assert result.exit_code == 2
+    assert result.stderr == "nothing was sent: --yes sends it\n"
+    assert "requests would go to https://gateway.invalid/v1:" in result.stdout
+    assert "/make_payment" in result.stdout
+    assert "CTM 10.5 MTN 0244000001" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("not an address",), "is no address"),
+        (("http://127.0.0.1:9",), "cannot be reached"),
+        (("http://127.0.0.1:9", "--set", "nothing=1"), "there is no such setting"),
+    ],
+)
+def test_what_cannot_be_compared_exits_2(words: tuple[str, ...], says: str) -> None:
+    result = compare(*words)
+
+    assert result.exit_code == 2
+    assert says in result.stderr
+
+
+def test_refused_credentials_exit_2() -> None:
+    with other_gateway() as other:
+        result = compare(other.url, "--secret-key", "another")
+
+    assert result.exit_code == 2
+    assert "refuses the credentials" in result.stderr

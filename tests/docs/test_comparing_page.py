@@ -1,0 +1,38 @@
+"""docs/comparing.md: its commands do what it says, and print what stands below them."""
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.config import Settings
+from tests.cli.compare.others import other_gateway
+from tests.docs.commands import ADDRESS, shape
+from tests.docs.pages import Page
+
+PAGE = Page("docs/comparing.md")
+HERE, ACCOUNT = PAGE.commands()
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("config", "client_key", "secret_key", *Settings.model_fields):
+        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+
+
+def run(words: list[str], url: str = "") -> Result:
+    return CliRunner().invoke(main, [word.replace(ADDRESS, url) for word in words[1:]])
+
+
+def test_the_report_is_what_stands_on_the_page() -> None:
+    with other_gateway(duplicates="reject", match_network=True) as other:
+        result = run(HERE.words, other.url)
+
+    assert result.exit_code == 1
+    assert shape(result.stdout) == shape(HERE.output or "")
+
+
+def test_an_account_gets_nothing_without_yes() -> None:
+    result = run(ACCOUNT.words)
+
+    assert (result.exit_code, result.stderr) == (2, "nothing was sent: --yes sends it\n")
+    assert "requests would go to https://gateway.example/v1:" in result.stdout

@@ -1,0 +1,94 @@
+"""Filters under /_sandbox: an impossible value is refused, and a word for a status is taken."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox
+from tests.web.control_api import ask, assert_error, get, ids, post
+
+IMPOSSIBLE = [
+    ("transactions", "status", "paid", "000 (successful), 001 (failed), 002 (pending)"),
+    ("transactions", "status", "Failed", "000 (successful)"),
+    ("transactions", "operation", "sms", "collect, card, deposit, payout, bill, airtime"),
+    ("callbacks", "state", "zzz", "pending, retrying, delivered, failed, dropped"),
+    ("callbacks", "state", "Failed", "pending, retrying, delivered, failed, dropped"),
+    ("callbacks", "profile", "json", "trans, trans_bare, flat, event, superset"),
+    ("sms", "status", "paid", "ACKNOWLEDGED, QUEUED, SENT, FAILED, REFUNDED"),
+    ("requests", "operation", "refund", "collect, card, deposit"),
+    ("requests", "code", "999", "000, 202, 370"),
+]
+
+
+@pytest.mark.parametrize(("plural", "field", "value", "listed"), IMPOSSIBLE)
+async def test_a_list_refuses_it_and_lists_the_values(
+    sandbox: Sandbox, plural: str, field: str, value: str, listed: str
+) -> None:
+    seen = await ask(sandbox, "GET", f"/_sandbox/{plural}?{field}={value}")
+
+    assert_error(seen, 400, f"{field} '{value}' is none of {listed}")
+
+
+@pytest.mark.parametrize("search", ["find", "count", "wait"])
+@pytest.mark.parametrize(("plural", "field", "value", "listed"), IMPOSSIBLE)
+async def test_so_does_a_search_and_at_once(
+    sandbox: Sandbox, plural: str, field: str, value: str, listed: str, search: str
+) -> None:
+    seen = await post(sandbox, f"{plural}/{search}", match={field: value})
+
+    assert_error(seen, 400, f"{field} '{value}' is none of {listed}")
+
+
+async def test_no_operation_is_null(sandbox: Sandbox) -> None:
+    await sandbox.post("/no_such_path", {})
+
+    (request,) = (await get(sandbox, "requests?operation=null"))["requests"]
+
+    assert request["code"] == "404"
+
+
+class TestWords:
+    @pytest.fixture
+    async def paid(self, sandbox: Sandbox) -> Sandbox:
+        await sandbox.collect(transaction_id="good")
+        await sandbox.collect(transaction_id="declined", customer_number="0244000009")
+        await sandbox.advance(seconds=1)
+        await sandbox.collect(transaction_id="waiting")
+        return sandbox
+
+    @pytest.mark.parametrize(
+        ("word", "found"),
+        [("successful", ["good"]), ("failed", ["declined"]), ("pending", ["waiting"])],
+    )
+    async def test_a_filter_takes_the_word_for_a_status(
+        self, paid: Sandbox, word: str, found: list[str]
+    ) -> None:
+        assert await ids(paid, f"status={word}") == found
+        counted = await post(paid, "transactions/count", match={"status": word})
+        assert counted.body == {"count": 1}
+
+    async def test_so_does_settle(self, paid: Sandbox) -> None:
+        settled = await post(paid, "transactions/55/waiting/settle", status="cancelled")
+
+        assert (settled.status, settled.body["status"]) == (200, "003")
+
+    @pytest.mark.parametrize("status", ["pending", "002", "paid"])
+    async def test_settle_decides(self, paid: Sandbox, status: str) -> None:
+        seen = await post(paid, "transactions/55/waiting/settle", status=status)
+
+        listed = "one of 000, 001, 003, successful, failed, cancelled"
+        assert_error(seen, 400, f"status must be {listed}")
+
+    async def test_so_does_an_override(self, sandbox: Sandbox) -> None:
+        outcome: dict[str, Any] = {"status": "cancelled"}
+        added = await post(sandbox, "overrides", match={}, outcome=outcome)
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        assert (added.status, added.body["outcome"]) == (201, {"status": "003"})
+        assert (await sandbox.status()).data["status"] == "003"
+
+    async def test_an_override_refuses_any_other_word(self, sandbox: Sandbox) -> None:
+        seen = await post(sandbox, "overrides", match={}, outcome={"status": "paid"})
+
+        assert_error(seen, 400, "outcome.status must be one of 000, 001, 002, 003, successful")

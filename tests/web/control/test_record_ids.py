@@ -1,0 +1,123 @@
+"""Records under /_sandbox are named by any id that belongs to them; what is ambiguous is listed."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox
+from tests.web.control_api import DEAD, ask, assert_error, get, post
+
+
+async def records(sandbox: Sandbox, plural: str, query: str = "") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await get(sandbox, f"{plural}?{query}"))[plural]
+    return found
+
+
+@pytest.fixture
+async def paid(sandbox: Sandbox) -> Sandbox:
+    """A gateway where services 55 and 56 both have a payment T1, and 55 has another one, T2."""
+    await sandbox.collect()
+    await sandbox.collect(service_id=56)
+    await sandbox.collect(transaction_id="T2")
+    await sandbox.advance(seconds=1)
+    return sandbox
+
+
+class TestTransactions:
+    @pytest.mark.parametrize("prefix", ["", "55/"])
+    async def test_each_of_its_ids_names_it(self, paid: Sandbox, prefix: str) -> None:
+        (transaction,) = await records(paid, "transactions", "transaction_id=T2")
+        (callback,) = await records(paid, "callbacks", "transaction_id=T2")
+
+        for name in ("T2", transaction["network_transaction_id"], callback["id"]):
+            assert await get(paid, f"transactions/{prefix}{name}") == transaction
+
+    async def test_an_id_of_several_services_is_ambiguous(self, paid: Sandbox) -> None:
+        both = await records(paid, "transactions", "transaction_id=T1")
+
+        seen = await ask(paid, "GET", "/_sandbox/transactions/T1")
+
+        named = [f"{each['network_transaction_id']}  service {each['service_id']}" for each in both]
+        assert_error(seen, 409, "'T1' fits 2 transactions", *named)
+        assert seen.body["error"]["code"] == "ambiguous"
+        for service_id in (55, 56):
+            assert (await get(paid, f"transactions/{service_id}/T1"))["service_id"] == service_id
+
+    async def test_of_one_service_the_newest_has_the_id(self, paid: Sandbox) -> None:
+        await paid.collect(transaction_id="T2", amount=7)
+
+        newer, older = await records(paid, "transactions", "transaction_id=T2")
+
+        assert await get(paid, "transactions/T2") == newer
+        assert await get(paid, f"transactions/{older['network_transaction_id']}") == older
+
+    @pytest.mark.decision("D31")
+    @pytest.mark.parametrize("field", ["transaction_id", "network_transaction_id"])
+    async def test_settle_takes_them_too(self, sandbox: Sandbox, field: str) -> None:
+        await sandbox.collect()
+        (transaction,) = await records(sandbox, "transactions")
+
+        settled = await post(sandbox, f"transactions/{transaction[field]}/settle", status="003")
+
+        assert (settled.status, settled.body["status"]) == (200, "003")
+        assert (await sandbox.status()).data["status"] == "003"
+
+    async def test_settle_decides_none_of_several(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.collect(service_id=56)
+
+        assert_error(await post(sandbox, "transactions/T1/settle", status="000"), 409, "T1")
+
+        assert await records(sandbox, "transactions", "status=000") == []
+
+    @pytest.mark.parametrize("path", ["transactions/T9", "transactions/56/T2"])
+    async def test_what_is_not_there(self, paid: Sandbox, path: str) -> None:
+        name = path.rpartition("/")[2]
+        seen = await ask(paid, "GET", f"/_sandbox/{path}")
+
+        assert_error(seen, 404, f"transactions has no '{name}'")
+
+
+class TestCallbacks:
+    async def test_each_of_its_ids_names_it(self, paid: Sandbox) -> None:
+        (callback,) = await records(paid, "callbacks", "transaction_id=T2")
+
+        for name in ("T2", callback["network_transaction_id"], callback["id"]):
+            assert await get(paid, f"callbacks/{name}") == callback
+
+    async def test_what_fits_several_lists_them(self, paid: Sandbox) -> None:
+        both = await records(paid, "callbacks", "transaction_id=T1")
+
+        seen = await ask(paid, "GET", "/_sandbox/callbacks/T1")
+
+        named = [
+            f"{each['id']}  service {each['service_id']}, transaction T1, delivered"
+            for each in both
+        ]
+        assert_error(seen, 409, "'T1' fits 2 callbacks, so use the id of one", *named)
+
+    async def test_at_most_ten_are_listed(self, sandbox: Sandbox) -> None:
+        await post(sandbox, "overrides", match={}, callback={"duplicate": 10})
+        for _ in range(2):
+            await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        seen = await ask(sandbox, "GET", "/_sandbox/callbacks/T1")
+
+        assert_error(seen, 409, "fits 20 callbacks", "and 10 more")
+        assert len(seen.body["error"]["message"].splitlines()) == 12
+
+    @pytest.mark.parametrize("action", ["resend", "retry"])
+    async def test_resend_and_retry_take_them_too(self, sandbox: Sandbox, action: str) -> None:
+        await sandbox.collect(callback_url=DEAD)
+        await sandbox.advance(seconds=1)
+
+        seen = await post(sandbox, f"callbacks/T1/{action}")
+
+        assert (seen.status, seen.body["transaction_id"]) == (202, "T1")
+
+    @pytest.mark.parametrize("action", ["resend", "retry"])
+    async def test_of_several_they_take_none(self, paid: Sandbox, action: str) -> None:
+        assert_error(await post(paid, f"callbacks/T1/{action}"), 409, "fits 2 callbacks")
+
+        assert await records(paid, "callbacks", "state=retrying") == []
