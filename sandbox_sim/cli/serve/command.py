@@ -20,6 +20,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.gateway.ports.network import NetworkConfigError
 
 log = logging.getLogger("sandbox_sim.serve")
 
@@ -43,6 +44,9 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
             code = asyncio.run(serve(settings, ready))
         except StoreError as error:
             click.echo(why_not_opened(settings, error), err=True)
+            return 1
+        except NetworkConfigError as error:
+            click.echo(str(error), err=True)
             return 1
         except OSError as error:
             click.echo(why_not_listening(settings, error), err=True)
@@ -70,8 +74,8 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
         click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid(), **lenient}))
     else:
         first = settings.credentials[0].client()
-        lenient = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
-        click.echo(f"sandbox-sim ready at {url}{lenient}")
+        turned_on = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
+        click.echo(f"sandbox-sim ready at {url}{turned_on}")
         if host.name != settings.host:
             click.echo(f"  from other machines: any address of this one, port {port}")
         click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
