@@ -10,6 +10,7 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.bootstrap.page_parts import PageParts
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
 from sandbox_sim.domain.clients import ServiceMode
@@ -39,7 +40,6 @@ from sandbox_sim.gateway.control.wait_for_records import Waiters
 from sandbox_sim.gateway.id_allocation import IdAllocation
 from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
@@ -68,7 +68,6 @@ from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
-from sandbox_sim.web.pages.card_page import CardPageRoutes
 from sandbox_sim.web.public_address import OurAddress
 from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
@@ -102,13 +101,16 @@ class Parts:
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
+        dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
         groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
         app = make_app(
-            self.dispatcher(api_routes),
+            dispatcher,
             api_routes,
             [route for group in groups for route in group.routes()],
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
+            self.pages.browser_pages(dispatcher.paths),
+            self.pages.templates,
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
@@ -145,7 +147,14 @@ class Parts:
             RecordRoutes(self.records, self.record_ids),
             ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
             CallbackRetryRoutes(self.callback_retries),
-            InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients),
+            InboxRoutes(
+                self.store,
+                self.clock,
+                self.ids,
+                self.records,
+                self.clients,
+                self.pages.inbox.view,
+            ),
             ClockRoutes(self.clock, self.clock_control),
             UserRuleRoutes(
                 self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
@@ -154,7 +163,7 @@ class Parts:
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
             SnapshotRoutes(snapshots),
             SeedRoutes(self.seeding(), self.our_address),
-            CardPageRoutes(self.pages),
+            *self.pages.groups,
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
@@ -318,9 +327,9 @@ class Parts:
         )
 
     @cached_property
-    def pages(self) -> CardPages:
-        """The hosted card pages."""
-        return CardPages(self.store, self.clock, self.settlement, self.sandbox)
+    def pages(self) -> PageParts:
+        """The pages for people."""
+        return PageParts(self)
 
     @cached_property
     def overrides(self) -> Overrides:
