@@ -10,6 +10,7 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.bootstrap.page_parts import PageParts
 from sandbox_sim.bootstrap.production import (
     Production,
     live_handlers,
@@ -18,7 +19,7 @@ from sandbox_sim.bootstrap.production import (
     processors_of,
     running,
 )
-from sandbox_sim.bootstrap.rules import rate_limit_of, sandbox_of
+from sandbox_sim.bootstrap.rules import facts_of, rate_limit_of, sandbox_of
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
 from sandbox_sim.domain.control.user_rules import UserRuleKind
@@ -45,7 +46,6 @@ from sandbox_sim.gateway.control.wait_for_records import Waiters
 from sandbox_sim.gateway.id_allocation import IdAllocation
 from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
@@ -73,8 +73,7 @@ from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
-from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
-from sandbox_sim.web.pages.card_page import CardPageRoutes
+from sandbox_sim.web.openapi.routes import OpenapiRoutes
 from sandbox_sim.web.public_address import OurAddress
 from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
@@ -112,13 +111,20 @@ class Parts:
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
+        dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
-        groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
+        groups = [
+            *self.route_groups(),
+            events,
+            OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings)),
+        ]
         app = make_app(
-            self.dispatcher(api_routes),
+            dispatcher,
             api_routes,
             [route for group in groups for route in group.routes()],
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
+            self.pages.browser_pages(dispatcher.paths),
+            self.pages.templates,
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
@@ -156,7 +162,7 @@ class Parts:
             RecordRoutes(self.records, self.record_ids),
             ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
             CallbackRetryRoutes(self.callback_retries),
-            InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients),
+            self.inbox_routes(),
             ClockRoutes(self.clock, self.clock_control),
             UserRuleRoutes(
                 self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
@@ -165,7 +171,7 @@ class Parts:
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
             SnapshotRoutes(snapshots),
             SeedRoutes(self.seeding(), self.our_address),
-            CardPageRoutes(self.pages),
+            *self.pages.groups,
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
@@ -188,13 +194,10 @@ class Parts:
         finally:
             await self.store.close()
 
-    def facts(self) -> ServerFacts:
-        """What the OpenAPI document says of this server."""
-        return ServerFacts(
-            self.settings.base_path,
-            self.settings.sandbox_reject_status,
-            needs_token=self.settings.token is not None,
-        )
+    def inbox_routes(self) -> InboxRoutes:
+        """The inboxes; a browser sees their messages as a page."""
+        view = self.pages.inbox.view
+        return InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients, view)
 
     def operations(self) -> Operations:
         """The twelve operations."""
@@ -316,9 +319,9 @@ class Parts:
         return sandbox_of(self.settings)
 
     @cached_property
-    def pages(self) -> CardPages:
-        """The hosted card pages."""
-        return CardPages(self.store, self.clock, self.settlement, self.sandbox)
+    def pages(self) -> PageParts:
+        """The pages for people."""
+        return PageParts(self)
 
     @cached_property
     def overrides(self) -> Overrides:

@@ -27,6 +27,7 @@ class Access(Enum):
 
     CLIENT = "a client of the gateway, by its credentials"
     CONTROL = "anyone with the control token where one is set, but no page of another site"
+    PAGE = "a person in a browser, logged in where a control token is set"
     OPEN = "anyone"
     OWN_PAGE = "anyone, but no page of another site by a method that changes something"
     DELIVERY = "any program, but no page of another site"
@@ -97,6 +98,7 @@ class Route:
     path: as the router takes it; `{name}` stands for one part of it.
     handler: in the control API it takes the request, and also the parsed query or body where the
     route has one. In the interface it takes a `Call`.
+    page: answers a browser in place of `handler`, with the access `PAGE`.
     group: the heading under which the document lists it.
     errors: those of this route; `errors_of` of the control API adds those that every route has.
     operations: what a request to this path can ask for; empty in the control API.
@@ -113,6 +115,7 @@ class Route:
     body: Body | None = None
     errors: tuple[ErrorCode, ...] = ()
     operations: tuple[Operation, ...] = ()
+    page: Callable[..., Awaitable[Any]] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:

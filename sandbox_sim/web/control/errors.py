@@ -59,6 +59,7 @@ CATALOGUE: Final = (
 )
 _OF_ACCESS: Final = {
     Access.CONTROL: (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
+    Access.PAGE: (HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
     Access.OWN_PAGE: (ORIGIN_NOT_ALLOWED,),
     Access.DELIVERY: (ORIGIN_NOT_ALLOWED,),
 }
@@ -66,7 +67,10 @@ _OF_ACCESS: Final = {
 
 def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     """Every error of a route of the control API, in the order of their HTTP statuses."""
-    found = {*route.errors, *_OF_ACCESS.get(route.access, ()), INTERNAL_ERROR, STORE_UNAVAILABLE}
+    found = {*route.errors, *_OF_ACCESS.get(route.access, ())}
+    if route.page is not None:
+        found.update(_OF_ACCESS[Access.PAGE])
+    found |= {INTERNAL_ERROR, STORE_UNAVAILABLE}
     if route.parameters:
         found.add(NOT_FOUND)  # a name with NUL is never found
     if route.query is not None or route.body is not None:

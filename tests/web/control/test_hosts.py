@@ -25,9 +25,18 @@ OPEN = {
     ("GET", "/_sandbox/version"),
     ("GET", "/_sandbox/pay/{id}"),
     ("HEAD", "/_sandbox/pay/{id}"),
+    ("GET", "/_sandbox/login"),
+    *(("GET", f"/_sandbox/static/{name}") for name in ("icon.svg", "pages.css")),
 }
 # What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
-FORMS = {("POST", "/_sandbox/pay/{id}"), ("*", "/_sandbox/inbox/{name}")}
+FORMS = {
+    ("POST", "/_sandbox/pay/{id}"),
+    ("POST", "/_sandbox/login"),
+    ("POST", "/_sandbox/logout"),
+    ("*", "/_sandbox/inbox/{name}"),
+}
+# Pages, which send a browser without a session to the login.
+PAGES = {("GET", "/_sandbox/"), ("HEAD", "/_sandbox/")}
 
 EVIL = b"evil.example"
 FROM_EVIL = b"Origin: http://evil.example"
@@ -79,7 +88,7 @@ class TestEveryRoute:
     """The route table is walked, so that a new route is guarded, or listed here as open."""
 
     async def test_those_that_are_listed_are_there(self, sandbox: Sandbox) -> None:
-        assert set(routes(sandbox.gateway.app)) >= OPEN | FORMS
+        assert set(routes(sandbox.gateway.app)) >= OPEN | FORMS | PAGES
 
     @pytest.mark.parametrize("base_path", ["", "/gateway/v1"])
     async def test_it_is_guarded_or_open(self, start_sandbox: StartSandbox, base_path: str) -> None:
@@ -96,7 +105,8 @@ class TestEveryRoute:
                 assert (await ask(sandbox, asked, *across)).status == 403, route
                 assert (await ask(sandbox, asked, host=EVIL)).status != 403, route
             else:
-                assert (await ask(sandbox, asked)).status == 401, route
+                refused = 303 if plain in PAGES else 401
+                assert (await ask(sandbox, asked)).status == refused, route
                 assert (await ask(sandbox, asked, bearer, host=EVIL)).status == 403, route
                 assert (await ask(sandbox, asked, bearer, *across)).status == 403, route
 
