@@ -58,7 +58,8 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
             problems += undecodable
         values |= known
         origins |= dict.fromkeys(known, origin)
-    return Loaded(_settings(values, origins, problems), origins)
+    settings = _settings(values, origins, problems)
+    return Loaded(settings, {**origins, **dict.fromkeys(settings.turned_on_by_lenient, "lenient")})
 
 
 def settings_from(values: Mapping[str, Any], place: str) -> Settings:

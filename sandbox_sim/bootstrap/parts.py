@@ -16,6 +16,7 @@ from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.msisdn import Allowlist
+from sandbox_sim.domain.payments.magic_outcomes import MagicOutcomes
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.rate_limit import RateLimit
 from sandbox_sim.gateway.activity_log import ActivityLog
@@ -315,6 +316,8 @@ class Parts:
             ),
             test_cards=settings.test_cards,
             reject_duplicates=settings.duplicates == "reject",
+            lenient=frozenset(settings.turned_on_by_lenient),
+            magic_outcomes=MagicOutcomes.parse(settings.magic_outcomes),
         )
 
     @cached_property

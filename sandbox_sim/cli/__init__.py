@@ -109,6 +109,13 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
 )
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
+@click.option(
+    "--lenient",
+    is_flag=True,
+    flag_value="true",
+    default=None,
+    help="Take what real clients need and the interface does not promise.",
+)
 @set_option
 @click.pass_obj
 def serve(

@@ -5,6 +5,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from sandbox_sim import logs
 from sandbox_sim.cli import main
 from sandbox_sim.cli.commands import demo
-from sandbox_sim.cli.serve import process, workers
+from sandbox_sim.cli.serve import command as serve_command, process, workers
 from sandbox_sim.config import Settings
 from sandbox_sim.config_loading import load
 from tests.conftest import Sandbox, StartSandbox
@@ -46,6 +47,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
     monkeypatch.setattr(process, "alone", ready_at_once)
     monkeypatch.setattr(workers, "supervise", ready_at_once)
     monkeypatch.setattr(logs, "configure", lambda *_: None)
+    monkeypatch.setattr(serve_command, "registered", lambda *_: nullcontext())
     monkeypatch.setenv("XDG_STATE_HOME", "/home/ama/.local/state")
 
     def run(words: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, 
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.cli.serve.signals import CODES, print_waiting, stopped_by
+from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, stopped_by
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import StoreError
@@ -43,7 +43,8 @@ async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
         code = await stop
         if code == INTERRUPTED:
             _say_what_is_waited_for(gateway)
-        return code
+    ignore_signals()
+    return code
 
 
 @asynccontextmanager

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
 from sandbox_sim.domain.clients import ServiceMode
-from sandbox_sim.domain.control.field_values import FieldValues, values_of
+from sandbox_sim.domain.control.field_values import values_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import Transaction
@@ -146,11 +145,8 @@ class Callback(NamedTuple):
 
     def next_attempt(self, at: datetime) -> "Callback":
         """The callback, whose next attempt comes at this moment and waits for no other callback."""
-        if not self.attempts:
-            return self._replace(held=False)
-        *before, last = self.attempts
-        attempts = (*before, last._replace(next_attempt_at=at))
-        return self._replace(held=False, attempts=attempts)
+        last = tuple(each._replace(next_attempt_at=at) for each in self.attempts[-1:])
+        return self._replace(held=False, attempts=(*self.attempts[:-1], *last))
 
     def with_address(self, address: str) -> "Callback":
         """The callback with this address; its secrets go to `target` only."""
@@ -220,9 +216,7 @@ class CallbackView(TypedDict):
 
 
 SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"state": values_of(DeliveryState), "profile": values_of(Profile)}
-)
+FIELD_VALUES: Final = {"state": values_of(DeliveryState), "profile": values_of(Profile)}
 
 
 def shown(callback: Callback) -> CallbackView:
