@@ -27,6 +27,7 @@ BAD: dict[str, tuple[str, str]] = {
     "durability": ('"none"', "must be 'process' or 'power'"),
     "lenient": ('"very"', "must be a valid boolean"),
     "fast_path": ('"slow"', "must be a valid boolean"),
+    "quiet": ('"a little"', "must be a valid boolean"),
     "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
     "log_format": ('"xml"', "must be 'text' or 'json'"),
     "tls_terminated": ('"perhaps"', "must be a valid boolean"),
