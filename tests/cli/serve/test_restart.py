@@ -207,7 +207,7 @@ class TestCtrlC:
         self, path: Path, shop: Shop
     ) -> None:
         shop.go_on.clear()
-        with running(*serve(path, settle_delay_ms=0, quiet="true")) as server:
+        with running(*serve(path, settle_delay_ms=0, log_level="warning")) as server:
             collect(server, shop.url)
             shop.callbacks.get(timeout=SOON)
 
