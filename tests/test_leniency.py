@@ -123,7 +123,12 @@ def test_serve_has_the_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     from sandbox_sim.cli.serve import command  # noqa: PLC0415
 
     flags: dict[str, str] = {}
-    monkeypatch.setattr(command, "run", lambda _file, given, **_: flags.update(given) or 0)
+
+    def run(_file: object, given: dict[str, str], *, as_json: bool) -> int:
+        flags.update(given)
+        return int(as_json)
+
+    monkeypatch.setattr(command, "run", run)
 
     result = CliRunner().invoke(main, ["serve", "--lenient"])
 

@@ -33,7 +33,8 @@ def _document(name: str) -> dict[str, Any]:
     """Everything about a name. Raises `click.BadParameter` where nothing has it."""
     known: dict[str, Rule | CodeMeaning | Marker] = {
         **{each.code.lower(): each for each in code_meanings()},
-        **{each.id.lower(): each for each in (*rules(), *markers())},
+        **{each.id.lower(): each for each in rules()},
+        **{each.id.lower(): each for each in markers()},
     }
     wanted = name.strip().lower()
     match known.get(wanted) or known.get(wanted.zfill(3) if wanted.isdigit() else wanted):
