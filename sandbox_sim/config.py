@@ -1,6 +1,7 @@
 """The settings: their names, types, defaults and descriptions. `config_loading` reads them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
@@ -15,6 +16,7 @@ from pydantic import (
 )
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
+from sandbox_sim.config_networks import NetworkTable, RouteTable, problems_of_networks
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
@@ -23,6 +25,8 @@ from sandbox_sim.config_values import (
     ClientKey,
     Headers,
     LocalNumber,
+    MagicKey,
+    MagicOutcome,
     Prefix,
     PublicUrl,
     Rewrites,
@@ -30,7 +34,7 @@ from sandbox_sim.config_values import (
     host_in,
 )
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
@@ -160,6 +164,12 @@ class Settings(BaseModel):
     duplicates: Literal["accept", "reject"] = Field(
         "accept", description="A repeated transaction_id replaces the older one, or gets 219."
     )
+    magic_outcomes: dict[MagicKey, MagicOutcome] = Field(
+        {},
+        examples=[{"0244000003": "003", "13.37": "001"}],
+        description="Ours, not the interface's: numbers or amounts and the status (001, 002, 003) "
+        'or the code that payments of them get, such as "0244000003" = "003" or "13.37" = "001".',
+    )
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
     )
@@ -223,6 +233,23 @@ class Settings(BaseModel):
         description="Headers that every callback carries in addition to its own.",
     )
 
+    production: bool = Field(
+        False, description="Credentials of mode P work: their payments go to networks."
+    )
+    allow_memory: bool = Field(
+        False, description="Production may use store memory:, which forgets all payments."
+    )
+    networks: dict[str, NetworkTable] = Field(
+        {},
+        examples=[{"staging": {"adapter": "simulated"}}],
+        description="The networks of production, by a name of your own: adapter and its settings.",
+    )
+    routes: list[RouteTable] = Field(
+        [],
+        examples=[[{"network": "staging", "nw": ["MTN"]}]],
+        description="Which network carries what, by operation and nw; the first that fits.",
+    )
+
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS],
         min_length=1,
@@ -255,6 +282,7 @@ class Settings(BaseModel):
         if self.workers > 1 and not is_postgres(self.store):
             needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
             problems.append(f"workers: {self.workers} {needed}; store is {self.store}")
+        problems += problems_of_networks(self)
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -303,16 +331,19 @@ class Settings(BaseModel):
     def receivers(self) -> CallbackHosts:
         """The hosts that callbacks may go to."""
         lists = self.callback_hosts
-        return CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        parsed = CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        return replace(parsed, refuse_private=self.production)
 
-    def routes(self) -> CallbackRoutes:
+    def callback_routes(self) -> CallbackRoutes:
         """The rewrites and additional headers of callbacks."""
         headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
         return CallbackRoutes.parse(self.callback_rewrites, headers)
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
-        return {entry.client_key: entry.client() for entry in self.credentials}
+        found = (entry.client() for entry in self.credentials)
+        modes = {ServiceMode.SANDBOX, *([ServiceMode.PRODUCTION] if self.production else [])}
+        return {each.client_key: replace(each, served=each.mode in modes) for each in found}
 
 
 def state_folder() -> Path:

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_sim.config import Settings, defaults
 from sandbox_sim.config_loading import load
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from tests.config_errors import config_error
 
 # Settings that the decisions name with a default; sandbox_sim/rules/rules.toml says which decision.

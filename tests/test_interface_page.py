@@ -17,7 +17,8 @@ from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 from sandbox_sim.domain import response_codes, vocabulary
 from sandbox_sim.domain.callbacks import callbacks, inbox
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Attempt
 from sandbox_sim.domain.control import events, journal
 from sandbox_sim.domain.payments import billers, transactions
 from sandbox_sim.domain.sms import sms_messages

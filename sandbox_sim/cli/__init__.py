@@ -12,7 +12,7 @@ from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.lazy_commands import LazyGroup
 
 if TYPE_CHECKING:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
 
@@ -50,6 +50,7 @@ class _Commands(LazyGroup):
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
         "clock": "sandbox_sim.cli.commands.state:clock",
         "compare": "sandbox_sim.cli.compare.command:compare",
+        "demo": "sandbox_sim.cli.commands.demo:demo",
         "explain": "sandbox_sim.cli.commands.explain:explain",
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
@@ -97,6 +98,12 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
 @click.option(
     "--store",
     help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
+)
+@click.option(
+    "--production",
+    flag_value="true",
+    default=None,
+    help="Credentials of mode P work: their payments go to networks.",
 )
 @click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
 @click.option(
@@ -154,7 +161,7 @@ def _secret_key(_context: click.Context, _param: click.Parameter, key: str | Non
 def _profiles(
     _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
 ) -> tuple["Profile", ...]:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
     for name in names:
         if name not in set(Profile):

@@ -236,6 +236,9 @@ class TestProcesses:
             "lazy_commands",
             "serve",
             "serve.command",
+            "serve.listening",
+            "serve.running_servers",
+            "serve.signals",
         }
         assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
 

@@ -16,11 +16,11 @@ from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import why_not_listening, why_not_opened
 from sandbox_sim.cli.serve.running_servers import registered
-from sandbox_sim.cli.serve.signals import ignore_signals
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.gateway.ports.network import NetworkConfigError
 
 log = logging.getLogger("sandbox_sim.serve")
 
@@ -42,9 +42,11 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
 
         try:
             code = asyncio.run(serve(settings, ready))
-            ignore_signals()
         except StoreError as error:
             click.echo(why_not_opened(settings, error), err=True)
+            return 1
+        except NetworkConfigError as error:
+            click.echo(str(error), err=True)
             return 1
         except OSError as error:
             click.echo(why_not_listening(settings, error), err=True)

@@ -10,8 +10,10 @@ from functools import partial
 from typing import Final
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.control.overrides import magic_override
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
+from sandbox_sim.domain.payments.magic_outcomes import MAGIC_RULE
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -78,8 +80,13 @@ class SandboxProcessor:
         earlier = await unit.transaction(payment.service_id, payment.transaction_id)
         repeated = earlier is not None
         outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
+        magic_status = None
+        if outcome.rule == MAGIC_RULE:
+            magic_status = self._sandbox.magic_outcomes.status_of(payment)
         if self._overrides.loaded:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
+        if magic_status is not None:
+            override = magic_override(magic_status, override)
         warnings = self._warnings(payment, outcome, repeated=repeated)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)

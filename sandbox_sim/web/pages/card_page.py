@@ -11,7 +11,7 @@ from urllib.parse import quote
 from aiohttp import hdrs, web
 from yarl import URL
 
-from sandbox_sim.domain.callbacks.callbacks import plain_decimal
+from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, Choice
 from sandbox_sim.domain.payments.transactions import WORDING, Status
 from sandbox_sim.gateway.payments.card_page import CardPages, Page

@@ -15,10 +15,11 @@ from tests.cli.asking import on
 from tests.conftest import StartSandbox
 from tests.fidelity import rules_answered
 
+RULES_AND_MARKERS = [*(rule.id for rule in rules()), *(marker.id for marker in markers())]
+
 pytestmark = pytest.mark.decision("D36")
 
 ANSWERED = set(rules_answered()) - {"D6"}  # named in the OpenAPI document only
-RULES = [*(rule.id for rule in rules()), *(marker.id for marker in markers())]
 COMMAND = "sandbox-sim trigger "
 
 
@@ -52,7 +53,7 @@ def test_a_name_may_be_typed_loosely(typed: str, name: str) -> None:
     assert document(typed)["name"] == name
 
 
-@pytest.mark.parametrize("name", [*RULES, *CATALOGUE])
+@pytest.mark.parametrize("name", [*RULES_AND_MARKERS, *CATALOGUE])
 def test_every_name_of_an_answer_is_explained(name: str) -> None:
     assert document(name)["name"] == name
     assert explained(name).stdout.startswith(name)
@@ -68,7 +69,8 @@ def test_any_other_name_is_wrong_usage(typed: str, hint: str) -> None:
 
 def test_every_code_has_its_meaning_and_rules_that_there_are() -> None:
     assert {each.code for each in code_meanings()} == set(CATALOGUE)
-    assert {rule for each in code_meanings() for rule in each.rules} <= set(RULES)
+    named = {rule for each in code_meanings() for rule in each.rules}
+    assert named <= set(RULES_AND_MARKERS)
 
 
 def test_every_rule_of_an_answer_says_how_to_provoke_it() -> None:
