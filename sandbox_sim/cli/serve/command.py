@@ -70,8 +70,9 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     host = client_host(settings.host, port)
     url = f"http://{host}"
     if as_json:
+        ready = {"url": url, "port": port, "pid": os.getpid()}
         lenient = {"lenient": _lenient(settings)} if settings.lenient else {}
-        click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid(), **lenient}))
+        click.echo(json.dumps({**ready, **lenient}))
     else:
         first = settings.credentials[0].client()
         turned_on = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
