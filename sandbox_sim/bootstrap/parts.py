@@ -65,6 +65,7 @@ from sandbox_sim.web.control.manual_actions import ManualActionRoutes
 from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
 from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
+from sandbox_sim.web.control.send_request import SendRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
@@ -103,7 +104,13 @@ class Parts:
         api_routes = self.operations().routes()
         dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
-        groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
+        send = SendRoutes(dispatcher, self.clients.values())
+        groups = [
+            *self.route_groups(),
+            send,
+            events,
+            OpenapiRoutes(lambda: app[ROUTES], self.facts()),
+        ]
         app = make_app(
             dispatcher,
             api_routes,

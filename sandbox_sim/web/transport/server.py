@@ -150,9 +150,8 @@ class GatewayRunner(web.AppRunner):
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
             # aiohttp's protocol asks a response for no more than an `Answer` has.
-            if request.path.startswith(ours):
-                chosen = routed
-            else:
+            chosen = routed
+            if not request.path.startswith(ours):
                 chosen = pages.answer if pages.takes(request) else dispatcher.handle
             return chosen(request)
 
