@@ -36,7 +36,12 @@ class PageParts:
         card_pages = CardPages(parts.store, parts.clock, parts.settlement, parts.sandbox)
         return [
             self._dashboard(),
-            CardPageRoutes(card_pages),
+            CardPageRoutes(
+                card_pages,
+                self.templates,
+                parts.settings.test_cards,
+                parts.settings.card_auto_complete_ms,
+            ),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]

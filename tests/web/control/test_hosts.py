@@ -19,7 +19,7 @@ from tests.web.operations import OPERATIONS
 from tests.web.wire import Answer, exchange, request_bytes
 
 # What takes neither a token nor a Host of ours. What is not here is guarded.
-STATIC = ("control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
+STATIC = ("card.js", "control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
