@@ -1,6 +1,9 @@
 """The settings: their names, types, defaults and descriptions. `config_loading` reads them."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -13,6 +16,7 @@ from pydantic import (
 )
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
+from sandbox_sim.config_networks import NetworkTable, RouteTable, problems_of_networks
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
@@ -21,6 +25,8 @@ from sandbox_sim.config_values import (
     ClientKey,
     Headers,
     LocalNumber,
+    MagicKey,
+    MagicOutcome,
     Prefix,
     PublicUrl,
     Rewrites,
@@ -28,7 +34,7 @@ from sandbox_sim.config_values import (
     host_in,
 )
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
@@ -38,6 +44,12 @@ DEFAULT_PORT: Final = 8233
 # The longest delay: a pending transaction is stored that long, and no timer overflows.
 A_DAY_S: Final = 86_400
 A_DAY_MS: Final = A_DAY_S * 1000
+
+
+# What the setting `lenient` turns on (D34).
+LENIENT: Final[Mapping[str, Any]] = MappingProxyType(
+    {"accept_international": True, "callback_profile": Profile.SUPERSET}
+)
 
 
 class Credentials(BaseModel):
@@ -130,6 +142,11 @@ class Settings(BaseModel):
     )
     rate_limit_burst: int = Field(20, ge=1, description="Requests at once under the rate limit.")
 
+    lenient: bool = Field(
+        False,
+        description="Take what real clients need and the interface does not promise: "
+        "accept_international, and superset as the callback_profile. Each can be set by itself.",
+    )
     allowed_prefixes: list[Prefix] = Field(
         ["0244", "0200", "0270"], min_length=1, description="Local prefixes of the allowlist."
     )
@@ -146,6 +163,12 @@ class Settings(BaseModel):
     )
     duplicates: Literal["accept", "reject"] = Field(
         "accept", description="A repeated transaction_id replaces the older one, or gets 219."
+    )
+    magic_outcomes: dict[MagicKey, MagicOutcome] = Field(
+        {},
+        examples=[{"0244000003": "003", "13.37": "001"}],
+        description="Ours, not the interface's: numbers or amounts and the status (001, 002, 003) "
+        'or the code that payments of them get, such as "0244000003" = "003" or "13.37" = "001".',
     )
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
@@ -210,6 +233,23 @@ class Settings(BaseModel):
         description="Headers that every callback carries in addition to its own.",
     )
 
+    production: bool = Field(
+        False, description="Credentials of mode P work: their payments go to networks."
+    )
+    allow_memory: bool = Field(
+        False, description="Production may use store memory:, which forgets all payments."
+    )
+    networks: dict[str, NetworkTable] = Field(
+        {},
+        examples=[{"staging": {"adapter": "simulated"}}],
+        description="The networks of production, by a name of your own: adapter and its settings.",
+    )
+    routes: list[RouteTable] = Field(
+        [],
+        examples=[[{"network": "staging", "nw": ["MTN"]}]],
+        description="Which network carries what, by operation and nw; the first that fits.",
+    )
+
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS],
         min_length=1,
@@ -220,6 +260,12 @@ class Settings(BaseModel):
     @field_serializer("store", when_used="json")
     def _shown_store(self, store: str) -> str:
         return masked(store)
+
+    @model_validator(mode="after")
+    def _leniency(self) -> "Settings":
+        """Set what `lenient` turns on, without counting it as given."""
+        self.__dict__.update({name: LENIENT[name] for name in self.turned_on_by_lenient})
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
@@ -236,9 +282,17 @@ class Settings(BaseModel):
         if self.workers > 1 and not is_postgres(self.store):
             needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
             problems.append(f"workers: {self.workers} {needed}; store is {self.store}")
+        problems += problems_of_networks(self)
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+    @property
+    def turned_on_by_lenient(self) -> tuple[str, ...]:
+        """The settings that `lenient` turned on: those that were not set by themselves (D34)."""
+        if not self.lenient:
+            return ()
+        return tuple(name for name in LENIENT if name not in self.model_fields_set)
 
     @property
     def loopback(self) -> bool:
@@ -277,16 +331,19 @@ class Settings(BaseModel):
     def receivers(self) -> CallbackHosts:
         """The hosts that callbacks may go to."""
         lists = self.callback_hosts
-        return CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        parsed = CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        return replace(parsed, refuse_private=self.production)
 
-    def routes(self) -> CallbackRoutes:
+    def callback_routes(self) -> CallbackRoutes:
         """The rewrites and additional headers of callbacks."""
         headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
         return CallbackRoutes.parse(self.callback_rewrites, headers)
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
-        return {entry.client_key: entry.client() for entry in self.credentials}
+        found = (entry.client() for entry in self.credentials)
+        modes = {ServiceMode.SANDBOX, *([ServiceMode.PRODUCTION] if self.production else [])}
+        return {each.client_key: replace(each, served=each.mode in modes) for each in found}
 
 
 def state_folder() -> Path:

@@ -1,6 +1,6 @@
-"""docs/fidelity.md: every rule of docs/rules.toml, where it lives and which tests hold it.
+"""docs/fidelity.md: every rule of sandbox_sim/rules, where it lives and which tests hold it.
 
-sandbox_sim cites a rule by its id, spelled as in docs/rules.toml: `D7`, `sandbox.7`, `states.sms`.
+sandbox_sim cites a rule by its id, spelled as in rules.toml: `D7`, `sandbox.7`, `states.sms`.
 The ids that are plain words stand in double quotes, as "codes", and `D11 to D14` cites those in
 between too. Tests claim rules by the markers `spec` and `decision`, ids written out. The page is
 written by `python -m tests.fidelity --write`.
@@ -10,16 +10,15 @@ import ast
 import json
 import re
 import sys
-import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from sandbox_sim.config import defaults
+from sandbox_sim.rules import Rule, introduction, operational, rules
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "fidelity.md"
@@ -32,42 +31,12 @@ CITATION: Final = re.compile(
 RANGE: Final = re.compile(r"\b(D|[a-z]+\.)([0-9]{1,2}) to \1([0-9]{1,2})\b")
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One table of docs/rules.toml; `later`: what is not there yet, and why."""
-
-    id: str
-    section: str
-    states: str
-    settings: Sequence[str] = ()
-    scope: Literal["sandbox", "production", "control", "demo", "operator"] = "sandbox"
-    later: str = ""
-
-    @property
-    def in_scope(self) -> bool:
-        return self.scope == "sandbox"
-
-
 class Claim(NamedTuple):
     """A marker, `spec` or `decision`, on a test says that the test holds a rule."""
 
     rule: str
     marker: str
     test: str
-
-
-@cache
-def _document() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "docs" / "rules.toml").read_text("utf-8"))
-
-
-def rules() -> list[Rule]:
-    return [Rule(**table) for table in _document()["rule"]]
-
-
-def operational() -> Mapping[str, str]:
-    """The settings that no rule is about, each with a sentence."""
-    return dict(_document()["settings"])
 
 
 def _files(package: str) -> Iterator[tuple[str, str]]:
@@ -193,7 +162,7 @@ def render() -> str:
     for test in sorted(claimed_by, key=lambda t: (t[:4] != "web/", len(claimed_by[t]), t)):
         for rule in claimed_by[test]:
             holders[rule].append(test)
-    parts = [_document()["introduction"]]
+    parts = [introduction()]
     for section, group in groupby(rules(), key=lambda rule: rule.section):
         rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
         columns = ("Rule", "What holds", "Setting", "Lives in", "Held by")

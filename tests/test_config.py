@@ -8,10 +8,10 @@ import pytest
 
 from sandbox_sim.config import Settings, defaults
 from sandbox_sim.config_loading import load
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from tests.config_errors import config_error
 
-# Settings that the decisions name with a default; docs/rules.toml says which decision.
+# Settings that the decisions name with a default; sandbox_sim/rules/rules.toml says which decision.
 DEFAULTS = [
     ("port", 8233),
     ("host", "127.0.0.1"),

@@ -49,7 +49,7 @@ def test_it_does_not_start_without_a_token(tmp_path: Path) -> None:
     with started(environment(tmp_path)) as server:
         assert server.wait(SOON) == 1
         assert server.stderr is not None
-        assert server.stderr.read().startswith("control_token: must be set")
+        assert server.stderr.read().startswith("control_token (from default): must be set")
 
 
 def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 import pytest
 
 from sandbox_sim.config import Settings
+from sandbox_sim.rules import Rule, operational, rules
 from tests import fidelity
-from tests.fidelity import PAGE, Rule, cited_in, rules
+from tests.fidelity import PAGE, cited_in
 
 KNOWN = {rule.id: rule for rule in rules()}
 IN_SCOPE = [rule for rule in rules() if rule.in_scope]
@@ -65,7 +66,7 @@ def test_answers_name_only_rules_that_there_are() -> None:
 
 
 def test_the_settings_of_a_rule_exist() -> None:
-    named = {name for rule in rules() for name in rule.settings} | set(fidelity.operational())
+    named = {name for rule in rules() for name in rule.settings} | set(operational())
 
     assert named - set(Settings.model_fields) == set()
 
@@ -73,8 +74,8 @@ def test_the_settings_of_a_rule_exist() -> None:
 def test_every_setting_has_a_rule_or_a_sentence_of_its_own() -> None:
     of_rules = {name for rule in rules() for name in rule.settings}
 
-    assert set(Settings.model_fields) - of_rules - set(fidelity.operational()) == set()
-    assert of_rules & set(fidelity.operational()) == set()
+    assert set(Settings.model_fields) - of_rules - set(operational()) == set()
+    assert of_rules & set(operational()) == set()
 
 
 def test_the_page_is_up_to_date() -> None:

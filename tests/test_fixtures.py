@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 from sandbox_sim.config_loading import load as load_settings
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.response_codes import CATALOGUE
 from tests.conftest import StartSandbox
 from tests.samples import FIXTURES, Placeholders, Sample, load

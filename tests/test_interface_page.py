@@ -17,11 +17,13 @@ from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 from sandbox_sim.domain import response_codes, vocabulary
 from sandbox_sim.domain.callbacks import callbacks, inbox
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Attempt
 from sandbox_sim.domain.control import events, journal
 from sandbox_sim.domain.payments import billers, transactions
 from sandbox_sim.domain.sms import sms_messages
 from sandbox_sim.domain.sms.sms_encoding import GSM_EXTENSION
+from sandbox_sim.rules import rules
 from sandbox_sim.web.api import request_models
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.control import errors
@@ -32,7 +34,6 @@ from sandbox_sim.web.control.user_rules import MatchBody
 from sandbox_sim.web.routes import ANY_METHOD, Access
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import slug
-from tests.fidelity import rules
 
 DOCS = Path(__file__).parent.parent / "docs"
 ADDRESS = "http://127.0.0.1:8233"

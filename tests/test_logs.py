@@ -138,18 +138,18 @@ class TestRequests:
         assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
         for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
             assert fact in message
-        assert "customer_number is not allowlisted" in message
+        assert "'0240000000' is not allowlisted" in message
         facts = getattr(line, "facts", {})
         assert facts["request_id"] == answer.headers["X-Sandbox-Request-Id"]
         assert (facts["code"], facts["rule"], facts["service_id"]) == ("019", "sandbox.1", 55)
-        assert "customer_number is not allowlisted" in facts["why"]
+        assert "'0240000000' is not allowlisted" in facts["why"]
 
     @pytest.mark.parametrize(
         ("fields", "words"),
         [
             ({"amount": "10"}, "amount must be a number"),
             ({"customer_number": "0244000009"}, "last digit 9 is a simulated decline"),
-            ({"amount": 10000.01}, "amount is above 10000"),
+            ({"amount": 10000.01}, "amount 10000.01 is above 10000"),
             ({"trans_type": "XYZ"}, "trans_type must be one of"),
         ],
     )

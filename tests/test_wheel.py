@@ -134,3 +134,12 @@ def test_the_source_archive_has_the_pages(tmp_path: Path) -> None:
 
     pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")}
     assert pages | {"README.md", "Makefile", "constraints.txt"} <= names
+
+
+def test_it_explains_codes_and_rules(python: Path, tmp_path: Path) -> None:
+    for name in ("019", "sandbox.3", "D11"):
+        done = run(python, "-m", "sandbox_sim", "explain", name, cwd=tmp_path)
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(name)
+        assert "sandbox-sim trigger" in done.stdout

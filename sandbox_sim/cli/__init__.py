@@ -12,7 +12,7 @@ from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.lazy_commands import LazyGroup
 
 if TYPE_CHECKING:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
 
@@ -50,6 +50,8 @@ class _Commands(LazyGroup):
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
         "clock": "sandbox_sim.cli.commands.state:clock",
         "compare": "sandbox_sim.cli.compare.command:compare",
+        "demo": "sandbox_sim.cli.commands.demo:demo",
+        "explain": "sandbox_sim.cli.commands.explain:explain",
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
         "ledger": "sandbox_sim.cli.commands.ledger:ledger",
@@ -97,6 +99,12 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
     "--store",
     help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
 )
+@click.option(
+    "--production",
+    flag_value="true",
+    default=None,
+    help="Credentials of mode P work: their payments go to networks.",
+)
 @click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
 @click.option(
     "--quiet",
@@ -107,6 +115,13 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
 )
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
+@click.option(
+    "--lenient",
+    is_flag=True,
+    flag_value="true",
+    default=None,
+    help="Take what real clients need and the interface does not promise.",
+)
 @set_option
 @click.pass_obj
 def serve(
@@ -146,7 +161,7 @@ def _secret_key(_context: click.Context, _param: click.Parameter, key: str | Non
 def _profiles(
     _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
 ) -> tuple["Profile", ...]:
-    from sandbox_sim.domain.callbacks.callbacks import Profile
+    from sandbox_sim.domain.callbacks.callback_bodies import Profile
 
     for name in names:
         if name not in set(Profile):

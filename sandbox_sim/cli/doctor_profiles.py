@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks import receiver_checks
-from sandbox_sim.domain.callbacks.callbacks import Profile, choose_profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import choose_profile
 from sandbox_sim.domain.callbacks.receiver_checks import Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import PROFILE_ADVICE, Verdict
 

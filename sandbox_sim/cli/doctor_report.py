@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from sandbox_sim.cli.tables import printable
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.receiver_checks import Exchange, Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Verdict
 from sandbox_sim.domain.redaction import redact_text

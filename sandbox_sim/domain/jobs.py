@@ -21,6 +21,8 @@ class JobKind(StrEnum):
 LIVE_KINDS: Final = frozenset(
     {JobKind.DELIVER_LIVE, JobKind.ASK_NETWORK, JobKind.READ_NOTIFICATION}
 )
+# Attempts at callbacks; the subject is the callback id.
+DELIVERY_KINDS: Final = (JobKind.DELIVER, JobKind.DELIVER_LIVE)
 
 
 class Job(NamedTuple):

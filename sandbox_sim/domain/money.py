@@ -9,7 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import plain_decimal
+from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 from sandbox_sim.domain.json_text import compact
 
 # Decimals of each currency that the interface names; the other currencies of the world that a

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from sandbox_sim.domain.refused_values import quoted
+
 COUNTRY_CODE: Final = "233"
 DECLINED_DIGIT: Final = "9"
 # The networks that issue the prefixes of sandbox.4, for `match_network`.
@@ -63,3 +65,16 @@ class Allowlist:
             form = to_local(number) if either_form or self.accept_international else None
             return form is not None and self.allows(form)
         return number.startswith(self.prefixes) and (not self.numbers or number in self.numbers)
+
+    def refusal(self, number: str) -> str:
+        """Why a number is not allowed in any form: quotes it, and names the setting that takes it.
+
+        A sentence without its subject (D36).
+        """
+        value, prefixes = quoted(number), ", ".join(self.prefixes)
+        local = to_local(number)
+        if local is None:
+            return f"{value} is not ten digits that begin {prefixes}"
+        if local.startswith(self.prefixes):
+            return f"{value} is none of the setting allowed_numbers"
+        return f"{value} is not allowlisted; it must begin {prefixes} (setting allowed_prefixes)"

@@ -103,7 +103,7 @@ class Reply(NamedTuple):
 
     code: a key of `CATALOGUE`.
     rule: the numbered rule that decided, such as `sandbox.3` or `D14`; `override` or `fault`.
-    why: the reason in words, for the journal.
+    why: the reason in words, for the journal and `X-Sandbox-Why` (D36).
     message: `response_message`, where it is not the one of the catalogue.
     fields: further fields of the body, such as `response_data` or `redirect_url`.
     http_status, headers: only where they differ from the catalogue.
@@ -129,6 +129,11 @@ class Reply(NamedTuple):
         if operation is None or not operation.is_sms or self.code in _KEEP_STATUS_ON_SMS:
             return self
         return self._replace(http_status=200)
+
+    @property
+    def sentence(self) -> str:
+        """The reason and the warnings, as the log and `X-Sandbox-Why` have them (D36)."""
+        return "; ".join((self.why, *self.warnings)) if self.warnings else self.why
 
     def redacted(self) -> "Reply":
         """The reply with its texts redacted (D38); `fields` are the interface's own."""

@@ -72,7 +72,7 @@ class Sms:
         record = _bulk_record if request.bulk else _send_record
         fields = {"response_data": record(messages, size, left)}
         warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
-        why = f"{units} units charged"
+        why = f"SMS units charged: {units}"
         return Reply(Code.SMS_RECEIVED, "sandbox.10", why, fields=fields, warnings=warnings)
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:

@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from http import HTTPStatus
+from itertools import product
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -32,6 +33,7 @@ from sandbox_sim.web.control.errors import (
 )
 from sandbox_sim.web.control.handlers import aiohttp_handler
 from sandbox_sim.web.control.input_parsing import BadInput
+from sandbox_sim.web.networks.notifications import NETWORKS_PREFIX
 from sandbox_sim.web.pages.browser_pages import BrowserPages
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import CONTROL_PREFIX, JSON, ErrorCode, Route
@@ -69,8 +71,12 @@ def make_app(
     base_path: str,
     max_body_bytes: int,
     fast_path: bool,
+    notified: Handler | None = None,
 ) -> web.Application:
-    """Assemble the application; `base_path` is empty or begins with a slash."""
+    """Assemble the application; `base_path` is empty or begins with a slash.
+
+    notified: takes the notifications of networks; None where there are no networks.
+    """
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_for_browsers, _in_shape])
     prefixes = dict.fromkeys(("", base_path))
     control_routes = tuple(control_routes)
@@ -82,7 +88,12 @@ def make_app(
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[FAST_PATH] = fast_path
-    app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
+    ours = [CONTROL_PREFIX] if notified is None else [CONTROL_PREFIX, NETWORKS_PREFIX]
+    app[OURS] = tuple(f"{prefix}{begin}/" for prefix in prefixes for begin in ours)
+    if notified is not None:
+        for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
+            path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
+            app.router.add_route(method, path, notified, expect_handler=expect)
     for route in control_routes:
         handler = aiohttp_handler(route, guard)
         path = _router_path(route, control_routes)

@@ -236,6 +236,9 @@ class TestProcesses:
             "lazy_commands",
             "serve",
             "serve.command",
+            "serve.listening",
+            "serve.running_servers",
+            "serve.signals",
         }
         assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
 
@@ -245,8 +248,8 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in lines]
 
     names = (
-        "callbacks clock config doctor faults inbox ledger openapi overrides readyz requests "
-        "reset seed serve sms snapshot transactions trigger"
+        "callbacks clock compare config doctor explain faults inbox ledger openapi overrides "
+        "readyz requests reset seed serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
     assert [line for line in lines[1:] if line.endswith("...")] == []

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_sim.cli import main
 from sandbox_sim.config import defaults
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
 from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
 from sandbox_sim.domain.response_codes import CATALOGUE

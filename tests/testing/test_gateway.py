@@ -284,8 +284,11 @@ def test_the_report_tells_what_happened(gateway: SandboxGateway) -> None:
     assert lines == [
         "requests:",
         "  09:00:00.000  collect T1: 202, allowlisted number, last digit 0 to 8 [sandbox.3]",
-        "  09:00:00.000  collect T2: 015, last digit 9 is a simulated decline [sandbox.3]",
-        "  09:00:00.000  sms: 370, 1 units charged [sandbox.10]",
+        (
+            "  09:00:00.000  collect T2: 015, last digit 9 is a simulated decline "
+            "(customer_number '0244000009') [sandbox.3]"
+        ),
+        "  09:00:00.000  sms: 370, SMS units charged: 1 [sandbox.10]",
         "callbacks:",
         "  09:00:01.000  T1 status 000 to http://127.0.0.1:9/callbacks: retrying",
         f"  09:00:01.000    attempt 1: {verdict}; next attempt at 09:05:01.000",

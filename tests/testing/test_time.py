@@ -88,7 +88,10 @@ class TestWaitingForACallback:
             "the requests were:",
             "  operation  transaction_id  response_code  why",
             "  collect  T1  202  allowlisted number, last digit 0 to 8",
-            "  collect  T2  015  last digit 9 is a simulated decline",
+            (
+                "  collect  T2  015  last digit 9 is a simulated decline "
+                "(customer_number '0244000009')"
+            ),
         ]
 
     def test_says_it_where_the_test_called(self, gateway: SandboxGateway) -> None:

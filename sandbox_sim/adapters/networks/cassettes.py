@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain import money
-from sandbox_sim.domain.callbacks.callbacks import plain_decimal
+from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 
 # Amounts and codes are what a replay is about, so they stay.
 _KEPT: Final = frozenset(

@@ -7,8 +7,8 @@ connection into an exception that it does not repeat for.
 Whether a byte of a submit can have arrived is proven, not guessed from the exception: until there
 is a connection nothing is written, and aiohttp tells when there is one.
 
-Tokens and status queries may be repeated. aiohttp-retry does that, for named methods, exceptions
-and statuses, and as late as `Retry-After` asks for.
+Tokens and status queries may be repeated. aiohttp-retry alone does that, for named methods,
+exceptions and statuses, and as late as `Retry-After` asks for.
 """
 
 import os
@@ -35,7 +35,13 @@ FIRST_PAUSE_S: Final = 0.2
 # A network that asks for a longer pause is asked again by the schedule of the attempt.
 LONGEST_PAUSE_S: Final = 2.0
 REPEATED_STATUSES: Final = frozenset({429, 502, 503, 504})
-REPEATED_EXCEPTIONS: Final = (aiohttp.ClientConnectionError, TimeoutError)
+
+
+class _BrokenExchange(Exception):
+    """A connection that broke; aiohttp repeats nothing for this."""
+
+
+REPEATED_EXCEPTIONS: Final = (aiohttp.ClientConnectionError, _BrokenExchange, TimeoutError)
 _HEADERS: Final = {"User-Agent": f"sandbox_sim/{__version__}"}
 
 
@@ -74,10 +80,6 @@ class _Request(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: bytes
-
-
-class _BrokenExchange(Exception):
-    """A connection that broke; aiohttp repeats nothing for this."""
 
 
 class _Pauses(ExponentialRetry):
@@ -153,7 +155,9 @@ class NetworkHttpClient:
             trace_configs=[tracing],
             middlewares=(_without_repetition,),
         )
-        self._queries = self._session(aiohttp.TCPConnector(limit=0, ssl=self._tls))
+        self._queries = self._session(
+            aiohttp.TCPConnector(limit=0, ssl=self._tls), middlewares=(_without_repetition,)
+        )
 
     async def close(self) -> None:
         """Close every connection; a request under way ends without an answer."""

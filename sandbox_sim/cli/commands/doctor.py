@@ -23,7 +23,7 @@ from sandbox_sim.cli.doctor_profiles import (
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.order_commands import OrderCommands
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.receiver_checks import Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Verdict
 from sandbox_sim.gateway.callbacks.doctor import Receiver

@@ -204,6 +204,8 @@ def _show_answer(exchange: _Exchange) -> None:
     )
     head = ", ".join((f"HTTP {answer.status}", *headers))
     click.echo(click.style(head, fg="green" if exchange.accepted else "red", bold=True))
+    if why := answer.headers.get("x-sandbox-why"):
+        click.echo(f"X-Sandbox-Why: {tables.printable(why)}")
     for line in tables.outline(exchange.says, "  "):
         click.echo(line)
 
@@ -233,6 +235,7 @@ def _document(session: Session, exchange: _Exchange, outcome: _Outcome) -> dict[
         "answer": {
             "http_status": answer.status,
             "rule": answer.headers.get("x-sandbox-rule"),
+            "why": answer.headers.get("x-sandbox-why"),
             "request_id": answer.headers.get("x-sandbox-request-id"),
             "body": exchange.says,
         },

@@ -26,7 +26,8 @@ from sandbox_sim.cli.compare.sides import (
     observe_other,
     own_gateway,
 )
-from sandbox_sim.config import ConfigError, Credentials, Settings, load
+from sandbox_sim.config import Credentials, Settings
+from sandbox_sim.config_loading import ConfigError, load
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import is_loopback
 
@@ -112,7 +113,7 @@ def compare(
     config_file: Path | None,
     settings: dict[str, str],
 ) -> None:
-    """Say where another implementation of the interface differs from ours.
+    """Say where another implementation differs from ours.
 
     Sends the samples of every operation to both and compares the answers and callbacks, field by
     field. Names the settings that would make us agree. --config and --set change ours.

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from sandbox_sim.cli.compare.cases import Plan
 from sandbox_sim.cli.compare.differences import STATUS, Difference, Observed, differences, value_of
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.response_codes import CATALOGUE
 
 Observations = Mapping[str, Observed]

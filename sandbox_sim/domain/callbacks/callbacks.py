@@ -8,22 +8,20 @@ signature stay the same over retries.
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple, TypedDict
 
-from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
 from sandbox_sim.domain.clients import ServiceMode
-from sandbox_sim.domain.control.field_values import FieldValues, values_of
+from sandbox_sim.domain.control.field_values import values_of
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.json_text import compact
-from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
+from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 
@@ -31,16 +29,6 @@ SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
 # How many finished callbacks of one service the store keeps.
 KEPT_CALLBACKS: Final = 10_000
-
-
-class Profile(StrEnum):
-    """The callback bodies that existing clients read (D27)."""
-
-    TRANS = "trans"
-    TRANS_BARE = "trans_bare"
-    FLAT = "flat"
-    EVENT = "event"
-    SUPERSET = "superset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +145,8 @@ class Callback(NamedTuple):
 
     def next_attempt(self, at: datetime) -> "Callback":
         """The callback, whose next attempt comes at this moment and waits for no other callback."""
-        if not self.attempts:
-            return self._replace(held=False)
-        *before, last = self.attempts
-        attempts = (*before, last._replace(next_attempt_at=at))
-        return self._replace(held=False, attempts=attempts)
+        last = tuple(each._replace(next_attempt_at=at) for each in self.attempts[-1:])
+        return self._replace(held=False, attempts=(*self.attempts[:-1], *last))
 
     def with_address(self, address: str) -> "Callback":
         """The callback with this address; its secrets go to `target` only."""
@@ -231,9 +216,7 @@ class CallbackView(TypedDict):
 
 
 SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"state": values_of(DeliveryState), "profile": values_of(Profile)}
-)
+FIELD_VALUES: Final = {"state": values_of(DeliveryState), "profile": values_of(Profile)}
 
 
 def shown(callback: Callback) -> CallbackView:
@@ -292,89 +275,6 @@ def choose_profile(url: str, table: Mapping[str, Profile], default: Profile) -> 
 def sign(body: bytes, secret_key: str) -> str:
     """Hex HMAC with SHA-256 of the exact bytes, keyed with the client's secret key (D29)."""
     return hmac.new(secret_key.encode(), body, hashlib.sha256).hexdigest()
-
-
-def plain_decimal(amount: Decimal) -> str:
-    """The shortest plain decimal: 10.50 gives 10.5, 1E+4 gives 10000 (D28)."""
-    text = format(amount, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def json_number(amount: Decimal) -> int | float:
-    """The amount as a JSON number: an integer where it is whole."""
-    return int(amount) if amount == amount.to_integral_value() else float(amount)
-
-
-def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dict[str, object]:
-    """The body that docs/interface.md shows first."""
-    status, payment = transaction.status, transaction.payment
-    wording = WORDING[status]
-    return {
-        "trans_ref": payment.transaction_id,
-        "trans_id": transaction.network_transaction_id,
-        "trans_status": status.value if bare else f"{status.value}/{wording.callback}",
-        "message": wording.message,
-        "customer_number": msisdn.to_international(payment.party),
-        "nw": payment.nw,
-        "payment_mode": payment.payment_mode,
-        "amount": plain_decimal(payment.amount),
-    }
-
-
-def trans_bare(transaction: Transaction, at: datetime) -> dict[str, object]:
-    """`trans` with the bare status code."""
-    return trans(transaction, at, bare=True)
-
-
-def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
-    """The fields of the status record and of the request, in one object."""
-    wording, payment = WORDING[transaction.status], transaction.payment
-    return {
-        "transaction_id": payment.transaction_id,
-        "status": transaction.status.value,
-        "status_desc": wording.description,
-        "network_transaction_id": transaction.network_transaction_id,
-        "message": wording.message,
-        "amount": json_number(payment.amount),
-        "currency_code": payment.currency_code,
-        "customer_number": msisdn.to_international(payment.party),
-        "reference": payment.reference,
-        "timestamp": iso(at),
-    }
-
-
-_EVENT_TYPES: Final[Mapping[Status, str]] = {
-    Status.SUCCESSFUL: "payment_success",
-    Status.FAILED: "payment_failure",
-    Status.PENDING: "payment_pending",
-    Status.CANCELLED: "payment_cancelled",
-}
-
-
-def event(transaction: Transaction, at: datetime) -> dict[str, object]:
-    """The body that the storefront plugin receives."""
-    body = flat(transaction, at)
-    del body["message"]
-    return {
-        "event_type": _EVENT_TYPES[transaction.status],
-        "transaction_id": body.pop("transaction_id"),
-        "order_id": transaction.payment.reference,
-        **body,
-    }
-
-
-def superset(transaction: Transaction, at: datetime) -> dict[str, object]:
-    """`trans_bare` and `flat` in one; where both have a field, `trans_bare` wins."""
-    return {**flat(transaction, at), **trans_bare(transaction, at)}
-
-
-BODIES: Final[Mapping[Profile, Callable[[Transaction, datetime], dict[str, object]]]] = {
-    Profile.TRANS: trans,
-    Profile.TRANS_BARE: trans_bare,
-    Profile.FLAT: flat,
-    Profile.EVENT: event,
-    Profile.SUPERSET: superset,
-}
 
 
 def compose(

@@ -12,12 +12,8 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, receiver_verdicts
-from sandbox_sim.domain.callbacks.callbacks import (
-    SIGNATURE_HEADER,
-    Callback,
-    Profile,
-    ReceiverResponse,
-)
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, Callback, ReceiverResponse
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Judge, Verdict
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.transactions import Status, Transaction

@@ -18,6 +18,7 @@ from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.domain.refused_values import quoted
 from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms.sms_encoding import Size
 from sandbox_sim.domain.timestamps import Timestamp, iso
@@ -191,17 +192,16 @@ def decide(
     if not request.sender_id.strip():
         return Outcome(Code.NO_SENDER_ID, "D24", "sender_id is missing or blank")
     if approved_senders and request.sender_id not in approved_senders:
-        why = f"sender_id {request.sender_id} is not one of the setting approved_senders"
+        why = f"sender_id {quoted(request.sender_id)} is not one of the setting approved_senders"
         return Outcome(Code.NO_SENDER_ID, "D24", why, message="SMS sender ID is not approved")
     recipients = _recipients(request)
     if isinstance(recipients, Outcome):
         return recipients
-    refused = next((n for n in recipients if not allowlist.allows(n, either_form=True)), None)
-    if refused is not None:
-        why = f"{refused} is not allowlisted; sandbox takes {', '.join(allowlist.prefixes)}…"
-        return Outcome(
-            Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why + " in local form or in 233 form"
-        )
+    for index, number in enumerate(recipients):
+        if not allowlist.allows(number, either_form=True):
+            field = f"recipients[{index}]" if request.bulk else "customer_number"
+            why = f"{field} {allowlist.refusal(number)}, in local or in 233 form"
+            return Outcome(Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why)
     if not request.msg_body.strip():
         return Outcome(Code.SMS_NOT_PROCESSED, "D24", "msg_body is empty or blank")
     return [msisdn.to_international(number) for number in recipients]
@@ -217,7 +217,8 @@ def _recipients(request: SmsRequest) -> list[str] | Outcome:
     if request.bulk:
         for index, number in enumerate(found):
             if not isinstance(number, str) or not _RECIPIENT.fullmatch(number):
-                why = f"recipients[{index}] must be a string of 9 to 15 digits"
+                value = f" {quoted(number)}" if isinstance(number, str) else ""
+                why = f"recipients[{index}]{value} is no string of 9 to 15 digits"
                 return Outcome(Code.BAD_RECIPIENTS, "D24", why)
         if len(found) > MAX_RECIPIENTS:
             return Outcome(

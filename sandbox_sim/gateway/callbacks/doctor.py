@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
 from sandbox_sim.domain.callbacks import receiver_checks, receiver_verdicts
-from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, Schedule
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, Schedule
 from sandbox_sim.domain.callbacks.receiver_checks import Check, Exchange, Finding, Sample
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Case, Verdict
 from sandbox_sim.domain.callbacks.rewrites import receiver_of

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import CALLBACKS, Records
 from sandbox_sim.gateway.ports import Clock, Store, Topic, Unit
@@ -87,7 +86,6 @@ class CallbackRetries:
 
     async def _release(self, unit: Unit, callback: Callback) -> None:
         """Let a callback go that an override holds back for a later one."""
-        job = Job(self._clock.now(), JobKind.DELIVER, callback.service_id, callback.id)
-        await unit.add_job(job)
+        await unit.add_job(callback.delivery_job(self._clock.now()))
         await unit.save_callback(callback._replace(held=False))
         await unit.announce(Topic.HELD_CALLBACKS)

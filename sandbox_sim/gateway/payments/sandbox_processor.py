@@ -5,12 +5,15 @@ Source: service.1 to service.5, D14 to D16, D20.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.control.overrides import magic_override
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
+from sandbox_sim.domain.payments.magic_outcomes import MAGIC_RULE
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -37,6 +40,9 @@ IN_233_FORM: Final = (
     "customer_number is in the 233 form, which payments take only because of the setting "
     "accept_international"
 )
+BY_LENIENT: Final = f"{IN_233_FORM}, which lenient turned on"
+PESEWA: Final = Decimal("0.01")
+MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
 
 
 class SandboxProcessor:
@@ -64,6 +70,7 @@ class SandboxProcessor:
         self._overrides = overrides
         self._settlement = settlement
         self._sandbox = sandbox
+        self._why_international = _why_international(sandbox)
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
 
@@ -73,9 +80,14 @@ class SandboxProcessor:
         earlier = await unit.transaction(payment.service_id, payment.transaction_id)
         repeated = earlier is not None
         outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
+        magic_status = None
+        if outcome.rule == MAGIC_RULE:
+            magic_status = self._sandbox.magic_outcomes.status_of(payment)
         if self._overrides.loaded:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
-        warnings = _warnings(payment, repeated=repeated)
+        if magic_status is not None:
+            override = magic_override(magic_status, override)
+        warnings = self._warnings(payment, outcome, repeated=repeated)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
         network_id, client_key = request.network_transaction_id, request.client.client_key
@@ -101,6 +113,19 @@ class SandboxProcessor:
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
         return decide(payment, self._sandbox, Facts(repeated, available))
+
+    def _warnings(self, payment: Payment, outcome: Outcome, *, repeated: bool) -> tuple[str, ...]:
+        """Remarks on what sandbox takes, and production or another setting refuses."""
+        found = [REPEATED] if repeated else []
+        taken = outcome.code in LEAVE_A_TRANSACTION
+        if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile and taken:
+            found += self._why_international
+        try:
+            if payment.amount % PESEWA:
+                found.append(MORE_DECIMALS)
+        except InvalidOperation:  # above all money there are no decimals
+            pass
+        return tuple(found)
 
     async def _accept(
         self, unit: Unit, request: PaymentRequest, transaction: Transaction
@@ -137,9 +162,8 @@ class SandboxProcessor:
         return accepted
 
 
-def _warnings(payment: Payment, *, repeated: bool) -> tuple[str, ...]:
-    """Remarks on a payment that sandbox takes, and that production or another setting refuses."""
-    found = [REPEATED] if repeated else []
-    if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile:
-        found.append(IN_233_FORM)
-    return tuple(found)
+def _why_international(sandbox: Sandbox) -> Sequence[str]:
+    """The warning about a number in the 233 form that a payment took; none where none does."""
+    if not sandbox.allowlist.accept_international:
+        return ()
+    return (BY_LENIENT if "accept_international" in sandbox.lenient else IN_233_FORM,)

@@ -43,7 +43,7 @@ class JobRecords(Protocol):
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
         """Make the next attempts at these callbacks due at `now`, where they were due later.
 
-        Returns the ids of the callbacks that have an unclaimed `DELIVER` job.
+        Returns the ids of the callbacks that have an unclaimed job for their delivery.
         """
         ...
 

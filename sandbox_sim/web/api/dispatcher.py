@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
@@ -21,10 +23,14 @@ from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.match_facts import match_facts_of
 from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
 from sandbox_sim.web.api.responses import Answer, explain, render
+from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
 from sandbox_sim.web.public_address import OurAddress
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 log = logging.getLogger("sandbox_sim.requests")
+
+# A constant, because Python 3.11 takes half a microsecond to find a member of an enum.
+_LIVE: Final = ServiceMode.PRODUCTION
 
 
 class Dispatcher:
@@ -77,10 +83,13 @@ class Dispatcher:
                     await expect(request)
                 raw = await request.read()
                 call = Call(admitted, raw, lambda: self._our_address(request), path.operation)
-                if self._faults.loaded:
+                is_live = admitted.mode is _LIVE
+                if self._faults.loaded and not is_live:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
-                    reply = await path.handler(call)
+                    reply = await (path.live_handler if is_live else path.handler)(call)
+                    if remarks := call.warnings + form_type(request.headers):
+                        reply = reply._replace(warnings=reply.warnings + remarks)
                 else:
                     reply = fault.refusal()
         except ConnectionError:
@@ -119,7 +128,7 @@ class Dispatcher:
     def _path(self, request: IncomingRequest) -> Path:
         path = self.paths.get(request.path)
         if path is None:
-            raise web.HTTPNotFound
+            raise Refused(no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
@@ -192,7 +201,7 @@ def _failure(
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            reply = Reply(Code.BAD_REQUEST, "D5", str(error), f"Bad request: {error}")
+            reply = Reply(Code.BAD_REQUEST, "D5", error.why, f"Bad request: {error}")
             return reply.from_operation(operation)
         case Refused(reply=reply):
             return reply.from_operation(operation)
@@ -200,9 +209,6 @@ def _failure(
             why = "the body could not be read as its headers describe it"
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}")
             return reply.from_operation(operation)
-        case web.HTTPNotFound():
-            message = "Not found: the interface has no such path"
-            return Reply(Code.NOT_FOUND, "D5", "no such path", message)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
             allow = {"Allow": hdrs.METH_POST}

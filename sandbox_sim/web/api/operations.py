@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.user_rules import MatchFacts
@@ -21,6 +21,7 @@ from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.sms import Sms
 from sandbox_sim.web.api import request_models, response_models
 from sandbox_sim.web.api.authentication import service_refusal
+from sandbox_sim.web.api.field_names import misspelt
 from sandbox_sim.web.api.request_problems import problems
 from sandbox_sim.web.routes import Access, Answer, Body, ErrorCode, Route
 
@@ -28,7 +29,14 @@ B = TypeVar("B", bound=request_models.Body)
 
 
 class BadRequest(Exception):
-    """The body or one of its fields is not what docs/interface.md says; the text names each."""
+    """The body or one of its fields is not what docs/interface.md says.
+
+    The text names each; `why` names the refused values too.
+    """
+
+    def __init__(self, message: str, why: str | None = None) -> None:
+        super().__init__(message)
+        self.why = why or message
 
 
 class Refused(Exception):
@@ -41,9 +49,10 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Call:
-    """A request of a client that is allowed; reading the body fills in the last three fields.
+    """A request of a client that is allowed; reading the body fills in the last four fields.
 
     our_address: returns the address that we are served at, for addresses in an answer.
+    warnings: remarks about the body, beside those of its operation.
     """
 
     client: Client
@@ -52,6 +61,7 @@ class Call:
     operation: Operation | None = None
     service_id: int | None = None
     transaction_id: str | None = None
+    warnings: tuple[str, ...] = ()
 
     def is_about(self, asked: MatchFacts) -> None:
         """Fill in what was read of the body without validating it."""
@@ -62,39 +72,51 @@ class Call:
         try:
             body = model.model_validate_json(self.raw)
         except ValidationError as error:
-            raise BadRequest(problems(error, self.raw)) from None
+            raise BadRequest(*problems(error, self.raw)) from None
         self._of_service(body)
         return body
 
-    def parsed_payment(self) -> request_models.PaymentBody:
+    def parsed_payment(
+        self, models: TypeAdapter[request_models.PaymentBody] = request_models.MAKE_PAYMENT
+    ) -> request_models.PaymentBody:
         """The body as one of the operations of `make_payment`."""
         try:
-            body: request_models.PaymentBody = request_models.MAKE_PAYMENT.validator.validate_json(
-                self.raw
-            )
+            body: request_models.PaymentBody = models.validator.validate_json(self.raw)
         except ValidationError as error:
-            raise BadRequest(problems(error, self.raw)) from None
+            raise BadRequest(*problems(error, self.raw)) from None
         self._of_service(body)
         return body
 
     def _of_service(self, body: request_models.Body) -> None:
         self.service_id = body.service_id
+        if body.__pydantic_extra__:
+            self.warnings = misspelt(body)
         refusal = service_refusal(self.client, body.service_id)
         if refusal is not None:
             raise Refused(refusal)
 
 
 class Path(NamedTuple):
-    """A path as the dispatcher looks it up; `operation` None where the body says which it is."""
+    """A path as the dispatcher looks it up; `operation` None where the body says which it is.
+
+    live_handler: for clients of mode P; the usual one without production, because it refuses them.
+    """
 
     handler: Callable[[Call], Awaitable[Reply]]
+    live_handler: Callable[[Call], Awaitable[Reply]]
     operation: Operation | None = None
 
 
-def by_path(routes: Iterable[Route]) -> Mapping[str, Path]:
+def by_path(
+    routes: Iterable[Route], live_handlers: Mapping[str, Callable[[Call], Awaitable[Reply]]]
+) -> Mapping[str, Path]:
     """The routes of the interface as the dispatcher looks them up."""
     return {
-        route.path: Path(route.handler, route.operations[0] if len(route.operations) == 1 else None)
+        route.path: Path(
+            route.handler,
+            live_handlers.get(route.path, route.handler),
+            route.operations[0] if len(route.operations) == 1 else None,
+        )
         for route in routes
     }
 

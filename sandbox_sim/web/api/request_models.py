@@ -101,10 +101,10 @@ StatusFilter = Annotated[SmsStatus, PlainValidator(_status, json_schema_input_ty
 
 
 class Body(BaseModel):
-    """Strict about types, silent about fields it does not know."""
+    """Strict about types. Unknown fields are ignored; they are kept for a warning only."""
 
     # Each model is built when it is first used, so that serve starts fast.
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True)
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow", defer_build=True)
 
     service_id: ServiceId
 

@@ -5,7 +5,7 @@ The tests check every answer and every callback against these. Source: docs/inte
 
 from typing import Annotated, Literal, TypedDict
 
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.sms.sms_messages import HistoryItem, SmsStatus
 from sandbox_sim.domain.timestamps import Timestamp

@@ -10,6 +10,7 @@ from aiohttp.helpers import rfc822_formatted_time
 
 from sandbox_sim.domain.control.journal import Entry
 from sandbox_sim.domain.json_text import compact
+from sandbox_sim.domain.refused_values import header_value
 from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.domain.text_cache import LONGEST_TEXT
 from sandbox_sim.gateway.activity_log import ActivityLog
@@ -80,7 +81,10 @@ def render(
     else:
         document = {**reply.fields, "response_message": message, "response_code": reply.code}
         body = compact(document).encode()
-    headers = f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Request-Id: {request_id}\r\n"
+    headers = (
+        f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Why: {header_value(reply.sentence)}\r\n"
+        f"X-Sandbox-Request-Id: {request_id}\r\n"
+    )
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
     return Answer(status, headers, body, keep_alive=keep_alive)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.callbacks.callbacks import plain_decimal
+from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, PostingView, shown
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.web.control.input_models import (

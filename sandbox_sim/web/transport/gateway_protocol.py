@@ -8,6 +8,7 @@ from aiohttp import web
 
 from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
+from sandbox_sim.web.api.wire_mistakes import TLS_ON_A_PLAIN_PORT, is_tls
 from sandbox_sim.web.app import is_goodbye
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.disconnection import DisconnectProtocol
@@ -67,6 +68,8 @@ class GatewayProtocol(DisconnectProtocol):
             raise ConnectionError("an answer was begun already")
         if status < 500:
             why = "the request is not HTTP that this server can read"
+            if is_tls(exc):
+                why = TLS_ON_A_PLAIN_PORT
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
         elif is_goodbye(exc, request):

@@ -150,9 +150,11 @@ class GatewayRunner(web.AppRunner):
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
             # aiohttp's protocol asks a response for no more than an `Answer` has.
-            chosen = routed
-            if not request.path.startswith(ours):
-                chosen = pages.answer if pages.takes(request) else dispatcher.handle
+            chosen: Callable[[Any], Awaitable[web.StreamResponse | Answer]] = dispatcher.handle
+            if request.path.startswith(ours):
+                chosen = routed
+            elif pages.takes(request):
+                chosen = pages.answer
             return chosen(request)
 
         return handle

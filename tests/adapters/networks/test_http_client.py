@@ -156,6 +156,18 @@ async def test_a_query_is_given_up_after_three_tries() -> None:
         assert len(both.requests) == 3
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_query_is_given_up_after_three_broken_connections(method: str) -> None:
+    """aiohttp would send a GET once more by itself for each of them."""
+    async with served() as both:
+        for _ in range(9):
+            both.server.misbehave(Fault.RESET_AFTER_READ)
+        answer = await both.ask(method)
+
+        assert isinstance(answer, NoAnswer)
+        assert len(both.requests) == 3
+
+
 async def test_a_short_retry_after_is_waited_for() -> None:
     async with served(HttpReply(429, b"", (("Retry-After", "0"),))) as both:
         answer = await both.ask()

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_sim.domain.callbacks.callbacks import Callback, ReceiverResponse, Schedule
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
-from sandbox_sim.domain.jobs import JobKind
+from sandbox_sim.domain.jobs import DELIVERY_KINDS, JobKind
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.records import NOW, SERVICE, after, callback, job
 from tests.sqlite_files import opened, outside
@@ -81,6 +81,13 @@ class TestBringForward:
         assert sorted(found) == ["C1", "C3"]
         assert await self.claimed(store, NOW) == ["C1", "C3"]
         assert await self.claimed(store, after(minutes=5)) == ["C2"]
+
+    @pytest.mark.parametrize("kind", DELIVERY_KINDS)
+    async def test_deliveries_of_both_modes_are_moved(self, store: Store, kind: JobKind) -> None:
+        await store.run(methodcaller("add_job", job("C1", after(minutes=5), kind=kind)))
+
+        assert list(await store.run(methodcaller("bring_forward", ["C1"], NOW))) == ["C1"]
+        assert await self.claimed(store, NOW) == ["C1"]
 
     async def test_one_that_is_due_already_keeps_its_place(self, store: Store) -> None:
         await self.add(store, C1=after(seconds=-2), C2=after(seconds=-1))

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.overrides import CallbackBehaviour, Override
 from sandbox_sim.domain.payments.transactions import Status

@@ -15,7 +15,7 @@ from aiohttp import web
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.inbox import check_signature
 from tests.cli.receivers import (
     CHECKS,

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks import callback_bodies, callbacks
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
 from tests.domain.samples import SETTLED, settled, transaction
@@ -53,7 +53,7 @@ EVENT = {
 
 
 def body(profile: Profile, subject: Transaction) -> dict[str, object]:
-    return callbacks.BODIES[profile](subject, SETTLED)
+    return callback_bodies.BODIES[profile](subject, SETTLED)
 
 
 def decided(status: Status) -> Transaction:
@@ -189,7 +189,7 @@ def test_amounts_are_the_shortest_plain_decimal(amount: str, text: str, number: 
 @pytest.mark.decision("D28")
 @given(st.decimals(0, 10**12, allow_nan=False).map(abs))
 def test_a_plain_decimal_has_the_value_and_nothing_to_leave_out(amount: Decimal) -> None:
-    text = callbacks.plain_decimal(amount)
+    text = callback_bodies.plain_decimal(amount)
 
     assert Decimal(text) == amount
     assert set(text) <= set("0123456789.")
@@ -202,13 +202,13 @@ def test_a_plain_decimal_has_the_value_and_nothing_to_leave_out(amount: Decimal)
 def test_trailing_zeros_make_no_difference(amount: Decimal, zeros: int) -> None:
     longer = Decimal(f"{amount}{'0' * zeros}")
 
-    assert callbacks.plain_decimal(longer) == callbacks.plain_decimal(amount)
+    assert callback_bodies.plain_decimal(longer) == callback_bodies.plain_decimal(amount)
 
 
 @pytest.mark.decision("D28")
 @given(AMOUNTS)
 def test_the_number_is_written_like_the_text(amount: Decimal) -> None:
-    assert json.dumps(callbacks.json_number(amount)) == callbacks.plain_decimal(amount)
+    assert json.dumps(callback_bodies.json_number(amount)) == callback_bodies.plain_decimal(amount)
 
 
 @pytest.mark.decision("D27")

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import Callback, Profile, ReceiverResponse, Schedule
+from sandbox_sim.domain.callbacks import callback_bodies, callbacks
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Callback, ReceiverResponse, Schedule
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.domain.samples import NOON, SETTLED, settled
 
@@ -73,7 +74,7 @@ def test_without_a_key_a_callback_is_not_signed() -> None:
 def test_the_bytes_are_the_body_of_the_profile_in_its_order(profile: Profile) -> None:
     sent = json.loads(composed(profile).body)
 
-    assert list(sent.items()) == list(callbacks.BODIES[profile](settled(), SETTLED).items())
+    assert list(sent.items()) == list(callback_bodies.BODIES[profile](settled(), SETTLED).items())
 
 
 @pytest.mark.decision("D18")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox_sim.domain.callbacks import callbacks
+from sandbox_sim.domain.callbacks import callback_bodies, callbacks
 from sandbox_sim.domain.control.listing import matches
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.sms import sms_messages
@@ -32,7 +32,7 @@ def test_every_field_must_have_that_very_value(match: dict[str, object], expecte
 
 
 def test_the_fields_that_can_be_asked_for_are_those_that_are_shown() -> None:
-    callback = callbacks.compose(transaction(), callbacks.Profile.TRANS, None, "C1", NOON)
+    callback = callbacks.compose(transaction(), callback_bodies.Profile.TRANS, None, "C1", NOON)
 
     assert tuple(transactions.shown(transaction())) == transactions.SHOWN_FIELDS
     assert tuple(callbacks.shown(callback)) == callbacks.SHOWN_FIELDS

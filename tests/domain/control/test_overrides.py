@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.control.overrides import (
     MAX_REORDER_WAIT,

@@ -9,10 +9,10 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.callbacks import (
     SIGNATURE_HEADER,
     FailureKind,
-    Profile,
     ReceiverResponse,
     sign,
 )

@@ -295,7 +295,7 @@ class TestSms:
 
         entry = await only(sandbox, "requests")
         assert entry["code"] == "S002"
-        assert entry["why"].startswith(f"{SPACED_MASKED} is not allowlisted")
+        assert entry["why"].startswith(f"customer_number '{SPACED_MASKED}' is not ten digits")
 
 
 class TestRequests:

@@ -36,7 +36,7 @@ async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> 
         "http_status": 200,
         "code": "015",
         "rule": "sandbox.3",
-        "why": "last digit 9 is a simulated decline",
+        "why": "last digit 9 is a simulated decline (customer_number '0244000009')",
         "warnings": [],
         "answer": answer.body,
     }
@@ -76,7 +76,8 @@ async def test_a_request_that_is_wrong_is_of_the_service_that_it_names(sandbox: 
     (payment,) = await journal(sandbox, "service_id=55")
     (message,) = await journal(sandbox, "service_id=77")
 
-    assert (payment["code"], payment["why"]) == ("400", "amount must be a number, without quotes")
+    why = "amount must be a number, without quotes (it is '10')"
+    assert (payment["code"], payment["why"]) == ("400", why)
     assert (payment["operation"], payment["transaction_id"]) == ("collect", "T1")
     assert (message["code"], message["operation"]) == ("400", "sms")
 

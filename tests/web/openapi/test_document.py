@@ -11,7 +11,7 @@ from openapi_spec_validator import validate
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import BODIES, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.web.api.response_models import CALLBACK_MODELS

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from sandbox_sim.adapters.stores.memory.state import MemoryState, QueuedJob
-from sandbox_sim.domain.jobs import LIVE_KINDS, Job, JobKind
+from sandbox_sim.domain.jobs import DELIVERY_KINDS, LIVE_KINDS, Job, JobKind
 from sandbox_sim.gateway.ports import JobLost
 
 # A heap with fewer jobs than this is not swept.
@@ -52,7 +52,7 @@ class MemoryJobs(MemoryState):
         chosen = {
             entry
             for entry in self._heap
-            if entry[2] is JobKind.DELIVER and entry[4] in wanted and not self._is_stale(entry)
+            if entry[2] in DELIVERY_KINDS and entry[4] in wanted and not self._is_stale(entry)
         }
         if chosen:
             self.undo.append(partial(setattr, self, "_heap", self._heap))

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback, Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callbacks import Attempt, Callback
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.clients import ServiceMode

@@ -24,7 +24,7 @@ from sandbox_sim.domain.callbacks.callbacks import KEPT_CALLBACKS, Callback
 from sandbox_sim.domain.callbacks.inbox import InboxMessage
 from sandbox_sim.domain.control.clock import ClockState
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.jobs import DELIVERY_KINDS, Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import STATUS_RETENTION, Status, Transaction
@@ -56,7 +56,7 @@ _ADD_JOB = insert("jobs", rows.JOB[:-1])
 _JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
-    "WHERE kind = ? AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
+    "WHERE kind IN (?, ?) AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
 )
 _POST = insert("postings", rows.POSTING)
 _POSTINGS = select(rows.POSTING, "postings", "service_id = ? ORDER BY number")
@@ -226,7 +226,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
         if not callback_ids:
             return []
         statement = _BRING_FORWARD.format(subjects=", ".join("?" for _ in callback_ids))
-        values = to_micros(now), to_micros(now), JobKind.DELIVER.value
+        values = to_micros(now), to_micros(now), *(kind.value for kind in DELIVERY_KINDS)
         found = await self._fetch(statement, *values, *callback_ids)
         if found:
             self._note_added(now)

@@ -1,0 +1,221 @@
+"""Palm Pay, an imaginary network, as an adapter for sandbox_sim.
+
+Its API: `POST /payments` takes a payment, `GET /payments/{reference}` tells what came of it, and a
+webhook tells the same. All three have one body:
+
+    {"id": "pp-1", "reference": "…", "amount": "10.50", "currency": "GHS", "state": "PAID"}
+
+A payment with a reference that was used before is the same payment. The webhook is signed with
+`X-Palm-Signature`, the hex HMAC-SHA-256 of its body.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from sandbox_sim.adapters.networks.http_client import (
+    HttpAnswer,
+    NetworkHttpClient,
+    NoAnswer,
+    retry_after,
+)
+from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
+from sandbox_sim.domain.networks.exchanges import Scrubber
+from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification
+from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.networks.reports import Echo, Field, Source
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.ports.network import (
+    Capabilities,
+    Health,
+    Network,
+    NetworkConfigError,
+    NetworkEnvironment,
+    NetworkEvents,
+    Notification,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+    UnreadableNotification,
+)
+
+STATES = {"NEW": Outcome.PENDING, "PAID": Outcome.SUCCEEDED, "FAILED": Outcome.FAILED}
+# The refusals that Palm Pay documents, and the interface's code for each.
+REFUSALS = {"INSUFFICIENT_FUNDS": "402", "UNKNOWN_NUMBER": "019"}
+KINDS = {Operation.COLLECT: "debit", Operation.PAYOUT: "credit"}
+ALWAYS_SENT = frozenset(
+    (source, field)
+    for source in (Source.STATUS, Source.NOTIFICATION)
+    for field in (Field.REFERENCE, Field.AMOUNT, Field.CURRENCY)
+)
+
+
+class PalmPaySettings(AdapterSettings):
+    """The table of a network with `adapter = "palm_pay"`."""
+
+    base_url: str
+    api_key: SecretStr
+    webhook_key: SecretStr
+
+
+class PalmPay:
+    """The adapter."""
+
+    capabilities = Capabilities(
+        operations=frozenset(KINDS),
+        currencies=frozenset({"GHS"}),
+        nws=frozenset({"MTN", "VOD"}),
+        repeats_within=timedelta(days=1),
+        trust=NotificationTrust.SIGNED,
+        always_sent=ALWAYS_SENT,
+    )
+
+    def __init__(self, settings: PalmPaySettings, environment: NetworkEnvironment) -> None:
+        """Make the adapter, not yet open."""
+        api_key = settings.api_key.get_secret_value()
+        self._webhook_key = settings.webhook_key.get_secret_value()
+        self._url = settings.base_url.rstrip("/")
+        self._headers = {"X-Api-Key": api_key, "Content-Type": "application/json"}
+        self._clock = environment.clock
+        self._http = NetworkHttpClient(
+            environment.name,
+            environment.clock,
+            Scrubber([api_key, self._webhook_key]),
+            environment.timeout,
+        )
+
+    async def open(self, events: NetworkEvents) -> None:
+        """Make it ready."""
+        await self._http.open(events)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.close()
+
+    async def submit(self, request: SubmitRequest) -> SubmitResult:
+        """Send a payment, once."""
+        objection = self.capabilities.objection(request)
+        if objection is not None:
+            return SubmitResult(Outcome.NOT_SENT, reason=objection)
+        body = {
+            "kind": KINDS[request.operation],
+            "reference": request.reference,
+            "number": request.party,
+            "amount": format(request.amount, "f"),
+            "currency": request.currency,
+            "webhook": request.notification_url,
+        }
+        raw = json.dumps(body).encode()
+        url = f"{self._url}/payments"
+        answer = await self._http.submit(
+            "POST", url, self._headers, raw, attempt_id=request.attempt_id
+        )
+        if isinstance(answer, NoAnswer):
+            outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
+            return SubmitResult(outcome, reason=answer.problem, transport_fault=True)
+        document = read(answer)
+        if answer.status == 422 and document.get("error") in REFUSALS:
+            word = document["error"]
+            return SubmitResult(Outcome.REFUSED, code=REFUSALS[word], reason=word)
+        if answer.status == 201 and document.get("state") == "NEW":
+            return SubmitResult(Outcome.PENDING, network_id=text(document, "id"))
+        return SubmitResult(Outcome.UNKNOWN, reason=f"HTTP {answer.status}")
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        """Ask for a payment."""
+        url = f"{self._url}/payments/{query.reference}"
+        answer = await self._http.ask(
+            "status", "GET", url, self._headers, attempt_id=query.attempt_id
+        )
+        if isinstance(answer, NoAnswer):
+            return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
+        document = read(answer)
+        if answer.status == 404 and document.get("error") == "NO_SUCH_PAYMENT":
+            return StatusResult(Outcome.UNKNOWN, found=False)
+        pause = retry_after(answer.headers, self._clock)
+        if answer.status != 200:
+            reason = f"HTTP {answer.status}"
+            return StatusResult(Outcome.UNKNOWN, reason=reason, retry_after=pause)
+        return StatusResult(
+            STATES.get(text(document, "state"), Outcome.UNKNOWN),
+            reason=text(document, "reason"),
+            network_id=text(document, "id"),
+            echo=echo(document),
+            retry_after=pause,
+        )
+
+    def verify(self, raw: RawNotification) -> bool:
+        """Whether the signature is that of the exact bytes."""
+        expected = signature(raw.body, self._webhook_key)
+        given = raw.headers.get("x-palm-signature", "")
+        return hmac.compare_digest(expected.encode(), given.encode())
+
+    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+        """What a webhook says."""
+        try:
+            document = json.loads(raw.body)
+        except ValueError as error:
+            raise UnreadableNotification(f"the webhook is not JSON: {error}") from None
+        if not isinstance(document, dict) or not text(document, "state"):
+            raise UnreadableNotification("the webhook has no state")
+        return [
+            Notification(
+                STATES.get(text(document, "state"), Outcome.UNKNOWN),
+                attempt_id=raw.path.strip("/"),
+                reference=text(document, "reference"),
+                network_id=text(document, "id"),
+                echo=echo(document),
+                reason=text(document, "reason"),
+            )
+        ]
+
+    async def health(self) -> Health:
+        """Whether Palm Pay answers."""
+        answer = await self._http.ask("health", "HEAD", f"{self._url}/", {})
+        if isinstance(answer, NoAnswer):
+            return Health(ok=False, detail=answer.problem)
+        return Health(ok=True, detail=f"answers with HTTP {answer.status}")
+
+
+def read(answer: HttpAnswer) -> Mapping[str, Any]:
+    """The body of an answer; empty where it is no JSON object."""
+    try:
+        document = json.loads(answer.body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def text(document: Mapping[str, Any], name: str) -> str:
+    """A field that is a text; empty where it is none."""
+    value = document.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def echo(document: Mapping[str, Any]) -> Echo:
+    """What Palm Pay says that it did; None for what it does not say."""
+    try:
+        amount = Decimal(text(document, "amount"))
+    except InvalidOperation:
+        amount = None
+    return Echo(text(document, "reference") or None, amount, text(document, "currency") or None)
+
+
+def signature(body: bytes, key: str) -> str:
+    """The signature of a webhook."""
+    return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+
+
+def palm_pay(settings: Mapping[str, object], environment: NetworkEnvironment) -> Network:
+    """The factory that the entry point names."""
+    try:
+        return PalmPay(PalmPaySettings.model_validate(settings), environment)
+    except ValidationError as error:
+        raise NetworkConfigError(problems_of(error)) from None

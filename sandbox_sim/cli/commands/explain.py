@@ -1,0 +1,125 @@
+"""`sandbox-sim explain`: what a response code, a rule or a decision means, without a gateway."""
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from sandbox_sim.config import defaults
+from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.rules import CodeMeaning, Marker, Rule, code_meanings, markers, rules
+
+_STATUS_SETTING: Final = "sandbox_reject_status"
+_WIDTH: Final = 10
+_LONGEST_DEFAULT: Final = 30
+
+
+@click.command()
+@click.argument("name", metavar="CODE|RULE|DECISION")
+@click.pass_obj
+def explain(obj: Mapping[str, Any], /, name: str) -> None:
+    """Say what a response code, a rule or a decision means.
+
+    Name a response code such as 019, or what the header X-Sandbox-Rule says. It also says how to
+    provoke it and what changes it. No gateway has to run.
+    """
+    document = _document(name)
+    click.echo(json.dumps(document) if obj["as_json"] else "\n".join(_lines(document)))
+
+
+def _document(name: str) -> dict[str, Any]:
+    """Everything about a name. Raises `click.BadParameter` where nothing has it."""
+    known: dict[str, Rule | CodeMeaning | Marker] = {
+        **{each.code.lower(): each for each in code_meanings()},
+        **{each.id.lower(): each for each in rules()},
+        **{each.id.lower(): each for each in markers()},
+    }
+    wanted = name.strip().lower()
+    match known.get(wanted) or known.get(wanted.zfill(3) if wanted.isdigit() else wanted):
+        case CodeMeaning() as code:
+            return _of_code(code)
+        case Rule() as rule:
+            return _of_rule(rule)
+        case Marker() as marker:
+            return {
+                "name": marker.id,
+                "states": marker.states,
+                "provoke": marker.provoke,
+                "change": [marker.change],
+            }
+    near = difflib.get_close_matches(wanted, known, n=3)
+    hint = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else "name a code such as 019, or what X-Sandbox-Rule says"
+    )
+    raise click.BadParameter(
+        f"nothing is called {name!r}; {hint}", param_hint="'CODE|RULE|DECISION'"
+    )
+
+
+def _of_code(code: CodeMeaning) -> dict[str, Any]:
+    row = CATALOGUE[code.code]
+    by_id = {rule.id: rule for rule in rules()}
+    settings = [name for rule in code.rules if rule in by_id for name in by_id[rule].settings]
+    return {
+        "name": code.code,
+        "message": row.message,
+        "http_status": row.http_status,
+        "states": code.means,
+        "rules": list(code.rules),
+        "provoke": _with_needs(code.provoke, code.needs),
+        "change": _settings([*settings, *([_STATUS_SETTING] if row.sandbox else [])]),
+    }
+
+
+def _of_rule(rule: Rule) -> dict[str, Any]:
+    codes = [each.code for each in code_meanings() if rule.id in each.rules]
+    return {
+        "name": rule.id,
+        "section": rule.section,
+        "states": " ".join(rule.states.split()),
+        "later": rule.later,
+        "codes": codes,
+        "provoke": _with_needs(rule.provoke, rule.needs),
+        "change": _settings(rule.settings),
+    }
+
+
+def _with_needs(provoke: str, needs: str) -> str:
+    return f"{provoke}, with sandbox-sim serve --set '{needs}'" if needs else provoke
+
+
+def _settings(names: Iterable[str]) -> list[str]:
+    """Each setting once, with its default where that is short JSON."""
+    known = defaults()
+    shown = []
+    for name in dict.fromkeys(names):
+        try:
+            default = json.dumps(known[name])
+        except TypeError:  # credentials
+            default = ""
+        shown.append(f"{name} ({default})" if 0 < len(default) <= _LONGEST_DEFAULT else name)
+    return shown
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    head = document["name"]
+    if "message" in document:
+        head += f": {document['message']} (HTTP {document['http_status']})"
+    elif "section" in document:
+        head += f": {document['section']}"
+    yield click.style(head, bold=True)
+    later = f" Later: {document['later']}" if document.get("later") else ""
+    yield from _field("means", document["states"] + later)
+    yield from _field("rules", ", ".join(document.get("rules", ())))
+    yield from _field("codes", ", ".join(document.get("codes", ())))
+    yield from _field("provoke", document["provoke"])
+    yield from _field("change", ", ".join(document["change"]) or "no setting changes it")
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    if text:
+        yield f"  {name:<{_WIDTH}}{text}"

@@ -1,0 +1,108 @@
+"""`sandbox-sim explain`: codes, rules and decisions in the terminal; what it says is so."""
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.cli import main
+from sandbox_sim.config_loading import load
+from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.rules import CodeMeaning, Rule, code_meanings, markers, rules
+from tests.cli.asking import on
+from tests.conftest import StartSandbox
+from tests.fidelity import rules_answered
+
+RULES_AND_MARKERS = [*(rule.id for rule in rules()), *(marker.id for marker in markers())]
+
+pytestmark = pytest.mark.decision("D36")
+
+ANSWERED = set(rules_answered()) - {"D6"}  # named in the OpenAPI document only
+COMMAND = "sandbox-sim trigger "
+
+
+def explained(*words: str) -> Result:
+    return CliRunner().invoke(main, ["explain", *words])
+
+
+def document(name: str) -> dict[str, Any]:
+    result = CliRunner().invoke(main, ["--json", "explain", name])
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_a_code_tells_its_rules_how_to_provoke_it_and_what_changes_it() -> None:
+    lines = explained("019").stdout.splitlines()
+
+    assert lines[0] == "019: Number, account or card is not allowed in sandbox (HTTP 200)"
+    texts = {line.split()[0]: line for line in lines[1:]}
+    assert "sandbox.1, D11" in texts["rules"]
+    assert "trigger collect --set customer_number=0540010000" in texts["provoke"]
+    assert "accept_international (false)" in texts["change"]
+    assert "sandbox_reject_status (200)" in texts["change"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [("19", "019"), ("s002", "S002"), ("d11", "D11"), (" Sandbox.3 ", "sandbox.3")],
+)
+def test_a_name_may_be_typed_loosely(typed: str, name: str) -> None:
+    assert document(typed)["name"] == name
+
+
+@pytest.mark.parametrize("name", [*RULES_AND_MARKERS, *CATALOGUE])
+def test_every_name_of_an_answer_is_explained(name: str) -> None:
+    assert document(name)["name"] == name
+    assert explained(name).stdout.startswith(name)
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "name a code such as")])
+def test_any_other_name_is_wrong_usage(typed: str, hint: str) -> None:
+    result = explained(typed)
+
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_every_code_has_its_meaning_and_rules_that_there_are() -> None:
+    assert {each.code for each in code_meanings()} == set(CATALOGUE)
+    named = {rule for each in code_meanings() for rule in each.rules}
+    assert named <= set(RULES_AND_MARKERS)
+
+
+def test_every_rule_of_an_answer_says_how_to_provoke_it() -> None:
+    assert [rule.id for rule in rules() if rule.id in ANSWERED and not rule.provoke] == []
+
+
+def commands() -> list[Any]:
+    """What is one command that provokes a code, or the answer of a rule."""
+    found: list[Rule | CodeMeaning] = [*code_meanings()]
+    found += [rule for rule in rules() if rule.id in ANSWERED]
+    return [
+        pytest.param(each, id=each.code if isinstance(each, CodeMeaning) else each.id)
+        for each in found
+        if each.provoke.startswith(COMMAND) and "," not in each.provoke
+    ]
+
+
+@pytest.mark.parametrize("entry", commands())
+async def test_the_command_provokes_it(
+    start_sandbox: StartSandbox, entry: Rule | CodeMeaning
+) -> None:
+    name, _, value = entry.needs.partition("=")
+    settings = load(flags={name: value}).settings if name else None
+    given = {name: getattr(settings, name)} if name else {}
+    sandbox = await start_sandbox(**given)
+
+    words = shlex.split(entry.provoke.removeprefix("sandbox-sim "))
+    result = await on(sandbox, "--json", *words, "--no-wait")
+
+    answer = json.loads(result.stdout)["answer"]
+    if isinstance(entry, CodeMeaning):
+        assert answer["body"]["response_code"] == entry.code
+        assert answer["rule"] in entry.rules
+    else:
+        assert answer["rule"] == entry.id

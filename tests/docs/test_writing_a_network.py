@@ -1,0 +1,89 @@
+"""docs/writing-a-network.md: its example is a package of its own that keeps the contract."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Page
+
+PAGE = Page("docs/writing-a-network.md")
+EXAMPLE = ROOT / "docs" / "examples" / "palm_pay"
+# Prints what a gateway finds: the name of the network, and what its factory says of no settings.
+FIND = """
+from importlib.metadata import entry_points
+from datetime import timedelta
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.gateway.ports.network import NetworkConfigError, NetworkEnvironment
+(found,) = entry_points(group="sandbox_sim.networks", name="palm_pay")
+try:
+    found.load()({}, NetworkEnvironment("palm", SystemClock(), RandomIds(), timedelta(1)))
+except NetworkConfigError as error:
+    print(found.name, found.dist.name, error, sep="|")
+"""
+
+
+def run(*words: str | Path, cwd: Path, packages: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(packages)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the example is installed into; what it requires is that of the tests."""
+    folder = tmp_path_factory.mktemp("palm_pay")
+    source, packages = folder / "source", folder / "packages"
+    shutil.copytree(EXAMPLE, source)
+    pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    done = run(
+        *(*pip, "--no-deps", "--no-index", "--no-build-isolation", "--target", packages, source),
+        cwd=folder,
+        packages=packages,
+    )
+    assert done.returncode == 0, done.stderr
+    return packages
+
+
+def test_its_network_is_found_by_the_entry_point(installed: Path, tmp_path: Path) -> None:
+    done = run("-W", "error", "-c", FIND, cwd=tmp_path, packages=installed)
+
+    assert done.returncode == 0, done.stderr
+    name, package, problem = done.stdout.strip().split("|")
+    assert (name, package) == ("palm_pay", "palm-pay-network")
+    assert problem.startswith("base_url: Field required; api_key: ")
+
+
+@pytest.mark.decision("D39")
+def test_it_keeps_the_contract(installed: Path, tmp_path: Path) -> None:
+    shutil.copy(EXAMPLE / "test_palm_pay.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n", "utf-8"
+    )
+
+    done = run("-m", "pytest", "-q", "-rs", "-n0", cwd=tmp_path, packages=installed)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "43 passed, 1 skipped" in done.stdout
+    assert "not proven: the network uses no tokens" in done.stdout
+
+
+def test_the_code_of_the_page_is_that_of_the_package() -> None:
+    texts = [file.read_text("utf-8") for file in EXAMPLE.iterdir() if file.is_file()]
+    blocks = [*PAGE.blocks("ini"), *PAGE.blocks("python")]
+
+    assert len(blocks) == 6
+    # A method stands on the page without the indentation of its class.
+    flat = ["".join(line.strip() for line in text.splitlines()) for text in texts]
+    for block in blocks:
+        wanted = "".join(line.strip() for line in block.splitlines())
+        assert [text for text in flat if wanted in text], block

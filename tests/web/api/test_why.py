@@ -1,0 +1,201 @@
+"""`X-Sandbox-Why`: why, with the refused value and the setting that takes it."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from sandbox_sim.domain.response_codes import Code, Reply
+from sandbox_sim.web.api.responses import render
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.wire import exchange, request_bytes
+
+pytestmark = pytest.mark.decision("D36")
+
+NOT_LISTED = "is not allowlisted; it must begin 0244, 0200, 0270 (setting allowed_prefixes)"
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "why"),
+    [
+        ("collect", {}, "allowlisted number, last digit 0 to 8"),
+        (
+            "collect",
+            {"customer_number": "0540010000"},
+            f"customer_number '0540010000' {NOT_LISTED}",
+        ),
+        (
+            "collect",
+            {"customer_number": "024 400 0001"},
+            "customer_number '024 400 0001' is not ten digits that begin 0244, 0200, 0270",
+        ),
+        (
+            "collect",
+            {"customer_number": " 233244000001"},
+            "customer_number ' 233244000001' is not ten digits that begin 0244, 0200, 0270",
+        ),
+        (
+            "airtime",
+            {"customer_number": "233244000001"},
+            (
+                "customer_number '233244000001' is in the 233 form, and payments take "
+                "'0244000001'; the setting accept_international takes both"
+            ),
+        ),
+        (
+            "collect",
+            {"customer_number": "0244000009"},
+            "last digit 9 is a simulated decline (customer_number '0244000009')",
+        ),
+        ("collect", {"amount": 10000.5}, "amount 10000.5 is above 10000, the most of sandbox"),
+        ("payout", {"amount": 10001}, "amount 10001 is above the balance of 10000"),
+        (
+            "bill",
+            {"account_number": "0244000001"},
+            (
+                "account_number '0244000001' is no account of ECG; those are 200000000 "
+                "and three more digits"
+            ),
+        ),
+        (
+            "card",
+            {"customer_number": "4111111111111112"},
+            "customer_number '411111******1112' is none of the setting test_cards",
+        ),
+        (
+            "card",
+            {"nw": "MAS"},
+            "the test card is a VIS card and nw is 'MAS'",
+        ),
+        (
+            "sms",
+            {"customer_number": "0540010000"},
+            f"customer_number '0540010000' {NOT_LISTED}, in local or in 233 form",
+        ),
+        (
+            "sms",
+            {"customer_number": "+233244000001"},
+            (
+                "customer_number '+233244000001' is not ten digits that begin 0244, 0200, 0270, in "
+                "local or in 233 form"
+            ),
+        ),
+        (
+            "bulk",
+            {"recipients": ["0244000001", "0540010000"]},
+            f"recipients[1] '0540010000' {NOT_LISTED}, in local or in 233 form",
+        ),
+        (
+            "bulk",
+            {"recipients": ["0244000001", "024 40"]},
+            "recipients[1] '024 40' is no string of 9 to 15 digits",
+        ),
+        ("collect", {"amount": "10"}, "amount must be a number, without quotes (it is '10')"),
+        ("collect", {"nw": "mtn"}, "nw must be one of 'MTN', 'VOD', 'AIR' (it is 'mtn')"),
+        (
+            "collect",
+            {"trans_type": "CTN"},
+            "trans_type must be one of 'CTM', 'DTTW', 'MTC' (it is 'CTN')",
+        ),
+    ],
+)
+async def test_the_reason_names_the_value_and_the_setting(
+    sandbox: Sandbox, operation: str, fields: dict[str, Any], why: str
+) -> None:
+    answer = await getattr(sandbox, operation)(**fields)
+
+    assert answer.headers["X-Sandbox-Why"] == why
+
+
+async def test_an_allowed_number_of_the_list(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(allowed_numbers=["0244000001"])
+
+    answer = await sandbox.collect(customer_number="0244000002")
+
+    expected = "customer_number '0244000002' is none of the setting allowed_numbers"
+    assert answer.headers["X-Sandbox-Why"] == expected
+
+
+async def test_a_repeated_id_names_the_setting(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect()
+
+    assert (
+        (await sandbox.collect())
+        .headers["X-Sandbox-Why"]
+        .startswith(
+            "the service has a transaction 'T1' already; the setting duplicates can take it"
+        )
+    )
+
+
+async def test_the_rate_limit_names_its_setting(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(rate_limit_per_minute=1, rate_limit_burst=1)
+    await sandbox.status()
+
+    assert (await sandbox.status()).headers["X-Sandbox-Why"] == (
+        "more than 1 requests a minute (setting rate_limit_per_minute)"
+    )
+
+
+async def test_it_is_the_sentence_of_the_log(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "sandbox_sim")
+
+    await sandbox.collect()
+    answer = await sandbox.collect()
+
+    assert "used this transaction_id before" in answer.headers["X-Sandbox-Why"]
+    assert f": {answer.headers['X-Sandbox-Why']} [" in caplog.messages[-1]
+
+
+@pytest.mark.decision("D11")
+async def test_a_refused_233_form_does_not_read_as_if_it_was_taken(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "sandbox_sim")
+
+    answer = await sandbox.collect(customer_number="233244000001")
+
+    assert answer.code == "019"
+    assert "payments take only because" not in caplog.messages[-1] + str(answer.headers)
+
+
+@pytest.mark.parametrize(
+    ("target", "credentials"), [("/nowhere", True), ("/make_payment", False), ("/\x01", True)]
+)
+async def test_answers_before_any_operation_have_it_too(
+    sandbox: Sandbox, target: str, credentials: bool
+) -> None:
+    answer = await exchange(sandbox, request_bytes(target, credentials=credentials))
+
+    assert answer.headers["x-sandbox-why"]
+
+
+@given(st.text(), st.lists(st.text(), max_size=2))
+def test_no_reason_splits_the_head_of_an_answer(why: str, warnings: list[str]) -> None:
+    reply = Reply(Code.BAD_REQUEST, "D5", why, warnings=tuple(warnings))
+
+    headers = render(reply, "id")._headers
+
+    assert re.fullmatch(
+        r"X-Sandbox-Rule: D5\r\nX-Sandbox-Why: [ -~]{0,300}\r\nX-Sandbox-Request-Id: id\r\n",
+        headers,
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from("sbc"))
+async def test_no_value_splits_the_head_of_an_answer(
+    sandbox: Sandbox, value: str, field: str
+) -> None:
+    name = {"s": "nw", "b": "customer_number", "c": value}[field]
+    body = json.dumps(sandbox.payment(**{name: value})).encode()
+
+    answer = await exchange(sandbox, request_bytes("/make_payment", body))
+
+    assert re.fullmatch("[ -~]{1,300}", answer.headers["x-sandbox-why"])
+    assert len(answer.headers) <= 8

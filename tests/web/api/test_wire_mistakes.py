@@ -1,0 +1,230 @@
+"""Mistakes on the wire are recognised: the answer or the log says what to send instead."""
+
+import asyncio
+import json
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.wire import exchange, request_bytes
+
+pytestmark = pytest.mark.decision("D36")
+
+FORM = b"Content-Type: application/x-www-form-urlencoded"
+
+
+async def warnings_of_last(sandbox: Sandbox) -> list[str]:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/requests") as answer:
+        found: list[str] = (await answer.json())["requests"][0]["warnings"]
+    return found
+
+
+class TestTls:
+    async def test_a_client_that_speaks_tls_is_told_in_the_log_to_use_http(
+        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("INFO", "sandbox_sim")
+        port = urlsplit(sandbox.url).port
+
+        with pytest.raises(ssl.SSLError):
+            await asyncio.open_connection("127.0.0.1", port, ssl=ssl.create_default_context())
+
+        assert "use http://" in caplog.text
+
+    async def test_its_answer_says_so_too(self, sandbox: Sandbox) -> None:
+        answer = await exchange(sandbox, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
+
+        assert answer.status == 400
+        assert "use http://" in answer.headers["x-sandbox-why"]
+        assert "use http://" in answer.body["response_message"]
+
+
+class TestBodies:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"service_id=55&reference=Order+1&amount=10",
+            b"amount=10",
+            b"%7B%22service_id%22%3A55%7D",
+            b'--b1\r\nContent-Disposition: form-data; name="service_id"\r\n\r\n55\r\n--b1--\r\n',
+        ],
+    )
+    async def test_a_form(self, sandbox: Sandbox, body: bytes) -> None:
+        answer = await exchange(sandbox, request_bytes("/make_payment", body, FORM))
+
+        assert (answer.status, answer.code) == (400, "400")
+        message = "the body is a form; send JSON, with Content-Type: application/json"
+        assert answer.body["response_message"] == f"Bad request: {message}"
+        assert answer.headers["x-sandbox-why"] == message
+
+    async def test_an_empty_one(self, sandbox: Sandbox) -> None:
+        answer = await exchange(sandbox, request_bytes("/sms/send", b""))
+
+        assert answer.body["response_message"] == (
+            "Bad request: the body is empty; send a JSON object"
+        )
+
+    @pytest.mark.parametrize(
+        "content_type",
+        ["application/x-www-form-urlencoded", "Multipart/Form-Data; boundary=b1"],
+    )
+    async def test_json_under_the_content_type_of_a_form_is_taken_with_a_warning(
+        self, sandbox: Sandbox, content_type: str
+    ) -> None:
+        body = json.dumps(sandbox.payment()).encode()
+        header = f"Content-Type: {content_type}".encode()
+
+        answer = await exchange(sandbox, request_bytes("/make_payment", body, header))
+
+        assert answer.code == "202"
+        (warning,) = await warnings_of_last(sandbox)
+        assert warning.endswith("send application/json")
+        assert content_type.partition(";")[0].lower() in warning
+        assert warning in answer.headers["x-sandbox-why"]
+
+    @pytest.mark.parametrize("header", [b"", b"Content-Type: application/json; charset=utf-8"])
+    async def test_any_other_content_type_is_taken_as_it_was(
+        self, sandbox: Sandbox, header: bytes
+    ) -> None:
+        body = json.dumps(sandbox.payment()).encode()
+
+        answer = await exchange(
+            sandbox, request_bytes("/make_payment", body, *filter(None, [header]))
+        )
+
+        assert answer.code == "202"
+        assert await warnings_of_last(sandbox) == []
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("path", "meant"),
+        [
+            ("/make_payment/", "/make_payment"),
+            ("/make-payment", "/make_payment"),
+            ("/makepayment", "/make_payment"),
+            ("/Make_Payment", "/make_payment"),
+            ("//make_payment", "/make_payment"),
+            ("/api/v1/make_payment", "/make_payment"),
+            ("/paybill", "/pay_bill"),
+            ("/sms/sent", "/sms/send"),
+            ("/get_transaction_satus", "/get_transaction_status"),
+        ],
+    )
+    async def test_a_near_miss_names_the_path(
+        self, sandbox: Sandbox, path: str, meant: str
+    ) -> None:
+        answer = await exchange(sandbox, request_bytes(path))
+
+        assert (answer.status, answer.code) == (404, "404")
+        assert answer.body["response_message"] == (
+            f"Not found: the interface has no such path; did you mean {meant}?"
+        )
+        assert answer.headers["x-sandbox-why"] == (
+            f"there is no path '{path}'; did you mean {meant}?"
+        )
+
+    @pytest.mark.parametrize("path", ["/", "/health", "/x" * 2000])
+    async def test_a_far_one_names_none(self, sandbox: Sandbox, path: str) -> None:
+        answer = await exchange(sandbox, request_bytes(path))
+
+        assert answer.body["response_message"] == "Not found: the interface has no such path"
+
+    async def test_with_a_base_path(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(base_path="/gateway/v1")
+
+        answer = await exchange(sandbox, request_bytes("/gateway/v1/make_payment/"))
+
+        assert "did you mean /gateway/v1/make_payment?" in answer.headers["x-sandbox-why"]
+
+
+class TestFields:
+    @pytest.mark.parametrize(
+        ("wrong", "right"),
+        [
+            ("customer_numer", "customer_number"),
+            ("customerNumber", "customer_number"),
+            ("callback", "callback_url"),
+            ("Amount", "amount"),
+            ("trans_id", "transaction_id"),
+            ("transType", "trans_type"),
+        ],
+    )
+    async def test_a_misspelt_field_is_named_where_the_right_one_is_missing(
+        self, sandbox: Sandbox, wrong: str, right: str
+    ) -> None:
+        body = sandbox.payment()
+
+        answer = await sandbox.collect(**{right: None, wrong: body[right]})
+
+        hint = f"{wrong} is unknown: did you mean {right}?"
+        assert (answer.status, answer.code) == (400, "400")
+        assert f"{right} is required" in answer.message
+        assert hint in answer.message
+        assert answer.headers["X-Sandbox-Why"].startswith(hint)
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"customer_numbr": "0244000001"},
+            {"callbackUrl": "http://127.0.0.1:9/callback"},
+            {"nickname": None, "nick_name": "Ama"},
+            {"currency": "GHS"},
+        ],
+    )
+    async def test_where_all_are_there_it_is_a_warning(
+        self, sandbox: Sandbox, fields: dict[str, Any]
+    ) -> None:
+        answer = await sandbox.collect(**fields)
+
+        assert answer.code == "202"
+        (warning,) = await warnings_of_last(sandbox)
+        assert warning.startswith(f"{[*fields][-1]} is unknown: did you mean ")
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"metadata": {"a": 1}, "client_version": "1.2", "channel": "web"},
+            {"reference_id": "R1"},
+            {"landing_page": "http://127.0.0.1:9/thanks"},
+            {"x" * 5000: 1},
+        ],
+    )
+    async def test_other_fields_are_ignored_without_a_word(
+        self, sandbox: Sandbox, fields: dict[str, Any]
+    ) -> None:
+        answer = await sandbox.collect(**fields)
+
+        assert answer.code == "202"
+        assert await warnings_of_last(sandbox) == []
+
+    async def test_many_unknown_fields_cost_no_more_than_a_few(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(**{f"customer_numbe{k}": 1 for k in range(1000)})
+
+        assert len(await warnings_of_last(sandbox)) == 5
+
+    async def test_a_misspelt_sender_is_named_with_its_code(self, sandbox: Sandbox) -> None:
+        answer = await sandbox.sms(sender_id=None, sender="Shop", senderid="Shop")
+
+        assert answer.code == "216"
+        assert "senderid is unknown: did you mean sender_id?" in answer.headers["X-Sandbox-Why"]
+
+
+class TestAmounts:
+    @pytest.mark.parametrize("operation", ["collect", "payout", "airtime", "bill", "card"])
+    async def test_more_than_two_decimals_are_taken_with_a_warning(
+        self, sandbox: Sandbox, operation: str
+    ) -> None:
+        answer = await getattr(sandbox, operation)(amount=10.555)
+
+        assert answer.code in {"202", "000"}
+        assert "more than two decimals" in (await warnings_of_last(sandbox))[0]
+
+    @pytest.mark.parametrize("amount", [10, 10.5, 10.55, 0.01, 1e22, 1e300])
+    async def test_two_are_fine(self, sandbox: Sandbox, amount: float) -> None:
+        await sandbox.deposit(amount=amount)
+
+        assert await warnings_of_last(sandbox) == []
