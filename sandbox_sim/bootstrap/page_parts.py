@@ -4,6 +4,8 @@ from collections.abc import Container, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
+from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.pages.browser_pages import BrowserPages
@@ -13,6 +15,7 @@ from sandbox_sim.web.pages.inbox_page import InboxPage
 from sandbox_sim.web.pages.login import LoginRoutes
 from sandbox_sim.web.pages.static_files import StaticRoutes
 from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.pages.timeline import Settings
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.parts import Parts
@@ -32,11 +35,40 @@ class PageParts:
         parts = self._parts
         card_pages = CardPages(parts.store, parts.clock, parts.settlement, parts.sandbox)
         return [
-            DashboardRoutes(self.templates),
-            CardPageRoutes(card_pages),
+            self._dashboard(),
+            CardPageRoutes(
+                card_pages,
+                self.templates,
+                parts.settings.test_cards,
+                parts.settings.card_auto_complete_ms,
+            ),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]
+
+    def _dashboard(self) -> DashboardRoutes:
+        parts, settings = self._parts, self._parts.settings
+        first = settings.credentials[0].client()
+        secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
+        facts = Settings(
+            settings.settle_delay_ms,
+            settings.card_auto_complete_ms,
+            settings.sms_transition_ms,
+            settings.callback_attempts,
+            settings.callback_retry_interval_s,
+            f"{first.client_key}:{secret}",
+        )
+        return DashboardRoutes(
+            self.templates,
+            parts.records,
+            Ledger(parts.store, parts.clock, parts.accounts),
+            parts.user_rules,
+            parts.store,
+            parts.clock,
+            facts,
+            parts.our_address,
+            needs_login=settings.token is not None,
+        )
 
     @cached_property
     def inbox(self) -> InboxPage:

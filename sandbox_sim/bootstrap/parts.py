@@ -71,6 +71,7 @@ from sandbox_sim.web.control.manual_actions import ManualActionRoutes
 from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
 from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
+from sandbox_sim.web.control.send_request import SendRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes
@@ -115,6 +116,7 @@ class Parts:
         events = EventRoutes(self.feed, self.clock)
         groups = [
             *self.route_groups(),
+            SendRoutes(dispatcher, self.clients.values()),
             events,
             OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings)),
         ]

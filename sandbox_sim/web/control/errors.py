@@ -32,6 +32,9 @@ RECORDS_WAIT: Final = ErrorCode(
 )
 TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
 SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
+NO_CREDENTIALS: Final = ErrorCode(
+    409, "no_credentials", "no credential set of mode S is for the service"
+)
 BODY_TOO_LARGE: Final = ErrorCode(
     413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
 )
@@ -53,6 +56,7 @@ CATALOGUE: Final = (
     RECORDS_WAIT,
     TOO_MANY,
     SEEDED_ALREADY,
+    NO_CREDENTIALS,
     BODY_TOO_LARGE,
     INTERNAL_ERROR,
     STORE_UNAVAILABLE,

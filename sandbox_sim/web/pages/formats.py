@@ -11,8 +11,8 @@ from sandbox_sim.domain.payments.transactions import Status
 # The colour of a state; the word beside it says the same.
 _TONES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        **dict.fromkeys(("000", "202", "delivered", "SENT", "valid"), "good"),
-        **dict.fromkeys(("002", "pending", "retrying", "ACKNOWLEDGED", "QUEUED"), "wait"),
+        **dict.fromkeys(("000", "202", "good", "delivered", "SENT", "valid"), "good"),
+        **dict.fromkeys(("002", "pending", "ACKNOWLEDGED", "QUEUED"), "wait"),
         **dict.fromkeys(("dropped", "REFUNDED", "missing", "003"), "info"),
     }
 )
@@ -92,6 +92,11 @@ def as_json(document: object) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
+def compact_json(document: object) -> str:
+    """A document as JSON in one line."""
+    return json.dumps(document, ensure_ascii=False)
+
+
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "tone": tone,
@@ -102,5 +107,6 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
         "money": money,
         "spaced": spaced,
         "as_json": as_json,
+        "compact_json": compact_json,
     }
 )

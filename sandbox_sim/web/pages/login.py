@@ -1,7 +1,8 @@
 """The login page: it takes the control token once and gives the browser a cookie."""
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Final, NotRequired, TypedDict
 
@@ -61,10 +62,9 @@ class LoginRoutes:
 
     async def login(self, request: web.Request) -> web.Response:
         """Check the token and set the cookie."""
-        try:
-            form = dict(await request.post())
-        except ValueError:  # a body that is no form
-            form = {}
+        form: Mapping[str, object] = {}
+        with suppress(ValueError):  # a body that is no form
+            form = await request.post()
         wanted = _own_path(request, str(form.get("next", "")))
         given = str(form.get("token", "")).strip().encode("utf-8", "surrogateescape")
         if self._token is None:

@@ -19,6 +19,7 @@ from tests.web.operations import OPERATIONS
 from tests.web.wire import Answer, exchange, request_bytes
 
 # What takes neither a token nor a Host of ours. What is not here is guarded.
+STATIC = ("card.js", "control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
@@ -26,7 +27,7 @@ OPEN = {
     ("GET", "/_sandbox/pay/{id}"),
     ("HEAD", "/_sandbox/pay/{id}"),
     ("GET", "/_sandbox/login"),
-    *(("GET", f"/_sandbox/static/{name}") for name in ("icon.svg", "pages.css")),
+    *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
 }
 # What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
 FORMS = {
