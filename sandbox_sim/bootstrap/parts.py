@@ -114,12 +114,9 @@ class Parts:
         api_routes = self.operations().routes()
         dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
-        groups = [
-            *self.route_groups(),
-            SendRoutes(dispatcher, self.clients.values()),
-            events,
-            OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings)),
-        ]
+        sending = SendRoutes(dispatcher, self.clients.values())
+        description = OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings))
+        groups = [*self.route_groups(), sending, events, description]
         app = make_app(
             dispatcher,
             api_routes,

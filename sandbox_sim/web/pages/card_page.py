@@ -113,8 +113,8 @@ class CardPageRoutes:
     async def _answer(self, request: web.Request, page: Page | None) -> web.Response:
         if page is None:
             text = "The payment page does not exist, or its 15 minutes are over."
-            context = {"title": "No such payment", "text": text}
-            return await self._page(request, "card_gone.html", context, status=404)
+            gone = {"title": "No such payment", "text": text}
+            return await self._page(request, "card_gone.html", gone, status=404)
         transaction, payment = page.transaction, page.transaction.payment
         context: dict[str, object] = {
             "amount": f"{payment.currency_code} {money(payment.amount)}",

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.control.listing import Listing as PageOf
 from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
 from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
