@@ -6,9 +6,10 @@ a request nothing.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -68,12 +69,15 @@ class ListOf(NamedTuple):
 class Query(NamedTuple):
     """The query that a route takes.
 
-    filters: parameters beside the fields of the model; those of `numbers` are integers.
+    filters: parameters beside the fields of the model; those of `numbers` are integers, those of
+    `switches` true or false, and those of `values` one of theirs.
     """
 
     model: type[BaseModel]
     filters: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()
+    switches: frozenset[str] = frozenset()
+    values: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Body(NamedTuple):

@@ -63,7 +63,8 @@ class InboxRoutes:
         return [
             route(
                 "GET", f"{_INBOX}/messages", self.messages, "list the deliveries, newest first",
-                answers=(Answer(ListOf("messages", InboxMessageView)),), query=list_query(fields),
+                answers=(Answer(ListOf("messages", InboxMessageView)),),
+                query=list_query(fields, {}),
             ),
             route(
                 "POST", f"{_INBOX}/wait", self.wait, "wait for deliveries",

@@ -61,7 +61,7 @@ class TestPayments:
         declined, rejected = rows(await page(sandbox))
 
         assert "015 declined last digit 9" in declined
-        assert "019 rejected customer_number is not allowlisted" in rejected
+        assert "019 rejected customer_number '0540000000' is not allowlisted" in rejected
 
     async def test_a_query_is_a_request_and_no_payment(self, sandbox: Sandbox) -> None:
         await sandbox.balance()
