@@ -72,7 +72,7 @@ class TestNobodyThere:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             gateway = Gateway(f"http://127.0.0.1:{silent.getsockname()[1]}")
             with pytest.raises(Unreachable, match=r"no answer within 0\.01 s"):
-                gateway.send("GET", "/", {}, patience_s=0.01)
+                gateway.send("GET", "/", {}, timeout_s=0.01)
 
 
 class TestSomebodyElse:
