@@ -26,7 +26,7 @@ from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
 from sandbox_sim.config import Settings
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.gateway.ports import StoreError
@@ -82,8 +82,7 @@ def run(settings: Settings, shop_port: int, *, as_json: bool) -> int:
     logs.configure(settings.log_level, settings.log_format)
     client = _client(settings)
     try:
-        code = asyncio.run(_serve(settings, client, shop_port, as_json=as_json))
-        ignore_signals()
+        return asyncio.run(_serve(settings, client, shop_port, as_json=as_json))
     except StoreError as error:
         click.echo(why_not_opened(settings, error), err=True)
         return 1
@@ -92,7 +91,6 @@ def run(settings: Settings, shop_port: int, *, as_json: bool) -> int:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
-    return code
 
 
 def _client(settings: Settings) -> Client:
@@ -117,7 +115,9 @@ async def _serve(settings: Settings, client: Client, shop_port: int, *, as_json:
         async with serving(settings) as (_, port), _open_shop(at, client, port, sockets) as url:
             stack.enter_context(registered(settings, port))
             _show_ready(settings, port, url, as_json=as_json)
-            return await stop
+            code = await stop
+    ignore_signals()
+    return code
 
 
 @asynccontextmanager
