@@ -169,13 +169,14 @@ class Feed(threading.Thread):
     """Hears what the live feed tells until the server ends."""
 
     def __init__(self, url: str) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.heard = b""
         self._wire = Wire(url)
         self._connection = self._wire.connect()
         request = request_bytes("/_sandbox/events", method="GET", credentials=False)
         self._connection.sendall(request)
         self._connection.recv(65_536)  # from here on it hears everything
+        self._connection.settimeout(None)  # between two examples as long as it takes
         self.start()
 
     def run(self) -> None:
