@@ -29,6 +29,12 @@ class TestOverrides:
 
         assert codes == ["016", "202"]
 
+    def test_code_is_the_same_as_response_code(self, gateway: SandboxGateway) -> None:
+        gateway.override(code="016")
+
+        assert collected(gateway)["response_code"] == "016"
+        assert gateway.requests.expect_one(code="016").response_code == "016"
+
     def test_a_callback_comes_twice(self, gateway: SandboxGateway) -> None:
         gateway.override(callback={"duplicate": 2})
 
