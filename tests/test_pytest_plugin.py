@@ -335,6 +335,7 @@ def test_coroutines_run_under_any_plugin(
     ("call", "error"),
     [
         ("callbacks.expect_one(transactionid='T1')", "TypeError: a callback has no field"),
+        ("wait_callback(transactionid='T1')", "TypeError: a callback has no field"),
         ("override(status='009')", "ValueError: "),
         ("fault(status=418)", "ValueError: "),
         ("advance(minutes=-1)", "ValueError: the clock moves by"),

@@ -169,13 +169,14 @@ class Feed(threading.Thread):
     """Collects the bytes of the live feed until the server ends."""
 
     def __init__(self, url: str) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.heard = b""
         self._wire = Wire(url)
         self._connection = self._wire.connect()
         request = request_bytes("/_sandbox/events", method="GET", credentials=False)
         self._connection.sendall(request)
         self._connection.recv(65_536)  # every later event arrives
+        self._connection.settimeout(None)  # the time between two examples has no limit
         self.start()
 
     def run(self) -> None:

@@ -49,7 +49,13 @@ async def test_it_says_what_it_made(sandbox: Sandbox) -> None:
 
     assert answer.status == 200
     people = answer.body.pop("people")
-    assert answer.body == {"seed": 42, "service_id": 55, "payments": 20, "messages": 20}
+    assert answer.body == {
+        "seed": 42,
+        "service_id": 55,
+        "payments": 20,
+        "messages": 20,
+        "fewer": [],
+    }
     assert len(people) == 10
     for person in people:
         assert set(person) == {"name", "customer_number", "nw"}
@@ -190,6 +196,10 @@ async def test_a_poor_service_has_what_it_can_pay_for(sandbox: Sandbox) -> None:
 
     assert answer.body["messages"] == 0
     assert 0 < answer.body["payments"] == len(await listed(sandbox, "transactions", 59)) < 20
+    *rejected, unsent = answer.body["fewer"]
+    assert sum(int(sentence.split()[0]) for sentence in rejected) == 20 - answer.body["payments"]
+    assert all("payments were rejected: 402, amount" in sentence for sentence in rejected)
+    assert unsent.startswith("20 SMS were not sent: service 59 has no units for them; ")
     assert await sandbox.sms_balance(59) == 0
     assert_error(await seed(sandbox, service_id=59), 409)
 
@@ -199,6 +209,13 @@ async def test_no_more_messages_than_there_are_units(sandbox: Sandbox) -> None:
 
     assert answer.body["payments"] == 1000
     assert 0 < answer.body["messages"] < 1000
+    unsent = 1000 - answer.body["messages"]
+    assert answer.body["fewer"] == [
+        (
+            f"{unsent} SMS were not sent: service 55 has no units for them; "
+            "add some with `sandbox-sim ledger topup`"
+        )
+    ]
     assert 0 <= await sandbox.sms_balance() < 3
     assert (await ask(sandbox, "GET", "/_sandbox/ledger")).body["agrees"] is True
 
