@@ -33,8 +33,8 @@ from sandbox_sim.config_values import (
     StoreName,
     host_in,
 )
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern

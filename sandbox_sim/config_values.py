@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, SecretStr
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
-from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.callback_hosts import parse_entry
 from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.hosts import Host, parse_host_pattern
 from sandbox_sim.domain.payments.magic_outcomes import check_key, check_outcome
 from sandbox_sim.domain.suggestions import nearest

@@ -19,7 +19,7 @@ from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters.container import in_container
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.http_addresses import parse

@@ -19,7 +19,7 @@ from sandbox_sim.bootstrap.production import (
     processors_of,
     running,
 )
-from sandbox_sim.bootstrap.rules import facts_of, rate_limit_of, sandbox_of
+from sandbox_sim.bootstrap.rule_settings import facts_of, rate_limit_of, sandbox_of
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
 from sandbox_sim.domain.control.user_rules import UserRuleKind

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, parse
 from tests.adapters.conftest import Receiver, http, post

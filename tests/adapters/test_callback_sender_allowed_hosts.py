@@ -10,7 +10,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import FailureKind, verdict
 from tests.adapters.conftest import Receiver, http, post
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import check_signature
 from tests.cli.processes import interruptible
 
 CHECKS = (

@@ -13,7 +13,7 @@ from typing import Any
 
 from sandbox_sim.adapters.networks.http_client import HttpAnswer
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork
-from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.callbacks.signature import sign
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome

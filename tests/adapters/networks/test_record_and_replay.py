@@ -12,7 +12,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, upstream
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.vocabulary import Operation

@@ -10,7 +10,8 @@ import pytest
 
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, upstream
 from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, compose
+from sandbox_sim.domain.callbacks.callbacks import compose
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.networks.reports import Echo

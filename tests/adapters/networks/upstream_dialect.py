@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, UpstreamSettings
 from sandbox_sim.domain import money
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, sign
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, sign
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import check_signature
 from tests.cli.receivers import (
     CHECKS,
     Listen,

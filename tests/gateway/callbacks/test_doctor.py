@@ -10,15 +10,10 @@ import pytest
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.callbacks import (
-    SIGNATURE_HEADER,
-    FailureKind,
-    ReceiverResponse,
-    sign,
-)
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.domain.callbacks.receiver_checks import Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Verdict
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature, sign
 from sandbox_sim.gateway.callbacks.doctor import Doctor, Receiver
 from tests.fakes import BROKEN, OK, FakeSender, Post
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim import __version__
-from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.callbacks.signature import sign
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import exchange, request_bytes

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, sign
+from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
+from sandbox_sim.domain.callbacks.signature import sign
 from sandbox_sim.gateway.control import override_selection
 from sandbox_sim.gateway.ports import StoreError
 from tests import postgres

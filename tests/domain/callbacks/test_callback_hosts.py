@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 import pytest
 from hypothesis import example, given, strategies as st
 
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts, parse_entry
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts, parse_entry
 from sandbox_sim.domain.callbacks.reached_addresses import reached_addresses
 
 NAME = "shop.example"
