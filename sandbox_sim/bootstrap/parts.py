@@ -12,6 +12,8 @@ from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.bootstrap.production import (
     Production,
+    control_routes,
+    live_actions,
     live_handlers,
     live_paths,
     notification_handler,
@@ -117,7 +119,7 @@ class Parts:
         app = make_app(
             self.dispatcher(api_routes),
             api_routes,
-            [route for group in groups for route in group.routes()],
+            control_routes(self.production, groups, self.clients.values()),
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
@@ -150,11 +152,12 @@ class Parts:
 
     def route_groups(self) -> Sequence[RouteGroup]:
         """The routes under `/_sandbox/`, without those of the live feed."""
+        live = live_actions(self.production)
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
             HealthRoutes(self.store, self.clock),
             RecordRoutes(self.records, self.record_ids),
-            ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
+            ManualActionRoutes(self.records, self.record_ids, self.manual_actions, live),
             CallbackRetryRoutes(self.callback_retries),
             InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients),
             ClockRoutes(self.clock, self.clock_control),
@@ -162,7 +165,7 @@ class Parts:
                 self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
             ),
             UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-            LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
+            LedgerRoutes(Ledger(self.store, self.clock, self.accounts), live),
             SnapshotRoutes(snapshots),
             SeedRoutes(self.seeding(), self.our_address),
             CardPageRoutes(self.pages),
