@@ -1,7 +1,9 @@
 """The settings: their names, types, defaults and descriptions. `config_loading` reads them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -23,6 +25,8 @@ from sandbox_sim.config_values import (
     ClientKey,
     Headers,
     LocalNumber,
+    MagicKey,
+    MagicOutcome,
     Prefix,
     PublicUrl,
     Rewrites,
@@ -40,6 +44,12 @@ DEFAULT_PORT: Final = 8233
 # The longest delay: a pending transaction is stored that long, and no timer overflows.
 A_DAY_S: Final = 86_400
 A_DAY_MS: Final = A_DAY_S * 1000
+
+
+# What the setting `lenient` turns on (D34).
+LENIENT: Final[Mapping[str, Any]] = MappingProxyType(
+    {"accept_international": True, "callback_profile": Profile.SUPERSET}
+)
 
 
 class Credentials(BaseModel):
@@ -132,6 +142,11 @@ class Settings(BaseModel):
     )
     rate_limit_burst: int = Field(20, ge=1, description="Requests at once under the rate limit.")
 
+    lenient: bool = Field(
+        False,
+        description="Take what real clients need and the interface does not promise: "
+        "accept_international, and superset as the callback_profile. Each can be set by itself.",
+    )
     allowed_prefixes: list[Prefix] = Field(
         ["0244", "0200", "0270"], min_length=1, description="Local prefixes of the allowlist."
     )
@@ -148,6 +163,12 @@ class Settings(BaseModel):
     )
     duplicates: Literal["accept", "reject"] = Field(
         "accept", description="A repeated transaction_id replaces the older one, or gets 219."
+    )
+    magic_outcomes: dict[MagicKey, MagicOutcome] = Field(
+        {},
+        examples=[{"0244000003": "003", "13.37": "001"}],
+        description="Ours, not the interface's: numbers or amounts and the status (001, 002, 003) "
+        'or the code that payments of them get, such as "0244000003" = "003" or "13.37" = "001".',
     )
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
@@ -241,6 +262,12 @@ class Settings(BaseModel):
         return masked(store)
 
     @model_validator(mode="after")
+    def _leniency(self) -> "Settings":
+        """Set what `lenient` turns on, without counting it as given."""
+        self.__dict__.update({name: LENIENT[name] for name in self.turned_on_by_lenient})
+        return self
+
+    @model_validator(mode="after")
     def _consistent(self) -> "Settings":
         """Raise `ValueError`, a line `name: problem` for each setting that another rules out."""
         problems = []
@@ -259,6 +286,13 @@ class Settings(BaseModel):
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+    @property
+    def turned_on_by_lenient(self) -> tuple[str, ...]:
+        """The settings that `lenient` turned on: those that were not set by themselves (D34)."""
+        if not self.lenient:
+            return ()
+        return tuple(name for name in LENIENT if name not in self.model_fields_set)
 
     @property
     def loopback(self) -> bool:

@@ -63,7 +63,8 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
         if origin == _ENVIRONMENT and (variables := _network_variables()):
             values["networks"] = merged_variables(values.get("networks", {}), variables)
             origins.setdefault("networks", origin)
-    return Loaded(_settings(values, origins, problems), origins)
+    settings = _settings(values, origins, problems)
+    return Loaded(settings, {**origins, **dict.fromkeys(settings.turned_on_by_lenient, "lenient")})
 
 
 def settings_from(values: Mapping[str, Any], place: str) -> Settings:

@@ -12,6 +12,7 @@ from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
 from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
 from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
 from sandbox_sim.domain.hosts import Host, parse_host_pattern
+from sandbox_sim.domain.payments.magic_outcomes import check_key, check_outcome
 from sandbox_sim.domain.suggestions import nearest
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
 
@@ -160,4 +161,6 @@ Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]
 CallbackHost = Annotated[str, AfterValidator(_callback_host)]
 StoreName = Annotated[str, AfterValidator(_store)]
 ClientKey = Annotated[str, AfterValidator(_client_key)]
+MagicKey = Annotated[str, AfterValidator(check_key)]
+MagicOutcome = Annotated[str, AfterValidator(check_outcome)]
 CardNumber = Annotated[str, AfterValidator(_card)]

@@ -14,6 +14,7 @@ import pytest
 
 # Those with a test of more than a second: they start processes, or look through many examples.
 SLOW: Final = (
+    "tests/demo/test_browser.py",
     "tests/test_stores_agree.py",
     "tests/test_tour.py",
     "tests/test_chaos.py",
@@ -22,6 +23,7 @@ SLOW: Final = (
     "tests/test_pytest_plugin.py",
     "tests/cli/serve/test_workers.py",
     "tests/cli/serve/test_restart.py",
+    "tests/cli/commands/test_demo.py",
     "tests/cli/serve/test_command.py",
     "tests/test_timeouts.py",
     "tests/test_recipes.py",

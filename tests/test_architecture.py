@@ -13,8 +13,11 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "sandbox_sim"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# The only modules that may ask what time it is, or draw random numbers.
-DOORS = {PACKAGE / "adapters" / f"{name}.py" for name in ("clock", "ids", "people")}
+# The only modules that may ask what time it is, or draw random numbers. The demo shop is a program
+# of its own and has its own.
+DOORS = {PACKAGE / "adapters" / f"{name}.py" for name in ("clock", "ids", "people")} | {
+    PACKAGE / "demo" / f"{name}.py" for name in ("clock", "ids")
+}
 FORBIDDEN_MODULES = {"time", "random", "secrets", "uuid"}
 FORBIDDEN_CALLS = {
     "asyncio.sleep",
@@ -155,4 +158,18 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     )
 
     heavy = {"aiohttp", "pydantic", "pydantic_settings", "click", "cachetools", "yarl"}
+    assert heavy.isdisjoint(result.stdout.split())
+
+
+def test_serving_imports_nothing_of_the_demo_shop() -> None:
+    """`serve` starts as fast as without it."""
+    code = "import sys, sandbox_sim.cli.serve.command, sandbox_sim.cli.serve.process; "
+    result = subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, "-c", code + "print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    heavy = {"sandbox_sim.demo", "jinja2", "aiohttp_jinja2", "faker"}
     assert heavy.isdisjoint(result.stdout.split())

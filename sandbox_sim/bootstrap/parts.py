@@ -10,20 +10,20 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.bootstrap.control_routes import route_groups
+from sandbox_sim.bootstrap.page_parts import PageParts
 from sandbox_sim.bootstrap.production import (
     Production,
     control_routes,
-    live_actions,
     live_handlers,
     live_paths,
     notification_handler,
     processors_of,
     running,
 )
-from sandbox_sim.bootstrap.rules import rate_limit_of, sandbox_of
+from sandbox_sim.bootstrap.rules import facts_of, rate_limit_of, sandbox_of
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
-from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.gateway.activity_log import ActivityLog
@@ -40,14 +40,11 @@ from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.seeding import Seeding
-from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.control.wait_for_change import ChangeWaiter
 from sandbox_sim.gateway.control.wait_for_records import Waiters
 from sandbox_sim.gateway.id_allocation import IdAllocation
 from sandbox_sim.gateway.ledger.accounts import Accounts
-from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
@@ -61,23 +58,11 @@ from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations, by_path
 from sandbox_sim.web.app import ROUTES, make_app
 from sandbox_sim.web.control.access import Guard, Hosts
-from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
-from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.events import EventRoutes
-from sandbox_sim.web.control.faults import FaultBody, FaultView
-from sandbox_sim.web.control.handlers import RouteGroup
-from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes
-from sandbox_sim.web.control.ledger import LedgerRoutes
-from sandbox_sim.web.control.manual_actions import ManualActionRoutes
-from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
-from sandbox_sim.web.control.records import RecordRoutes
-from sandbox_sim.web.control.seed import SeedRoutes
-from sandbox_sim.web.control.snapshots import SnapshotRoutes
-from sandbox_sim.web.control.user_rules import UserRuleRoutes
-from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
-from sandbox_sim.web.pages.card_page import CardPageRoutes
-from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.control.send_request import SendRoutes
+from sandbox_sim.web.openapi.routes import OpenapiRoutes
+from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
@@ -114,13 +99,18 @@ class Parts:
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
+        dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
-        groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
+        sending = SendRoutes(dispatcher, self.clients.values())
+        description = OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings))
+        groups = [*route_groups(self), sending, events, description]
         app = make_app(
-            self.dispatcher(api_routes),
+            dispatcher,
             api_routes,
             control_routes(self.production, groups, self.clients.values()),
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
+            self.pages.browser_pages(dispatcher.paths),
+            self.pages.templates,
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
@@ -145,31 +135,10 @@ class Parts:
             Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
             activity=self.activity,
-            our_address=self.our_address,
+            public_address=self.public_address,
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
         )
-
-    def route_groups(self) -> Sequence[RouteGroup]:
-        """The routes under `/_sandbox/`, without those of the live feed."""
-        live = live_actions(self.production)
-        snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
-        return [
-            HealthRoutes(self.store, self.clock),
-            RecordRoutes(self.records, self.record_ids),
-            ManualActionRoutes(self.records, self.record_ids, self.manual_actions, live),
-            CallbackRetryRoutes(self.callback_retries),
-            InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients),
-            ClockRoutes(self.clock, self.clock_control),
-            UserRuleRoutes(
-                self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
-            ),
-            UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-            LedgerRoutes(Ledger(self.store, self.clock, self.accounts), live),
-            SnapshotRoutes(snapshots),
-            SeedRoutes(self.seeding(), self.our_address),
-            CardPageRoutes(self.pages),
-        ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
         """Open the store, load what is copied from it, and run the loops while the app runs."""
@@ -191,13 +160,10 @@ class Parts:
         finally:
             await self.store.close()
 
-    def facts(self) -> ServerFacts:
-        """What the OpenAPI document says of this server."""
-        return ServerFacts(
-            self.settings.base_path,
-            self.settings.sandbox_reject_status,
-            needs_token=self.settings.token is not None,
-        )
+    def inbox_routes(self) -> InboxRoutes:
+        """The inboxes; a browser sees their messages as a page."""
+        view = self.pages.inbox.view
+        return InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients, view)
 
     def operations(self) -> Operations:
         """The twelve operations."""
@@ -319,9 +285,9 @@ class Parts:
         return sandbox_of(self.settings)
 
     @cached_property
-    def pages(self) -> CardPages:
-        """The hosted card pages."""
-        return CardPages(self.store, self.clock, self.settlement, self.sandbox)
+    def pages(self) -> PageParts:
+        """The pages for people."""
+        return PageParts(self)
 
     @cached_property
     def overrides(self) -> Overrides:
@@ -384,9 +350,9 @@ class Parts:
         return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
 
     @cached_property
-    def our_address(self) -> OurAddress:
+    def public_address(self) -> PublicAddress:
         """The address that this server is reached at."""
-        return OurAddress(self.settings.public_url, self.settings.base_path)
+        return PublicAddress(self.settings.public_url, self.settings.base_path)
 
     @cached_property
     def settle_delay(self) -> timedelta:

@@ -50,6 +50,7 @@ class _Commands(LazyGroup):
         "callbacks": "sandbox_sim.cli.commands.records:callbacks",
         "clock": "sandbox_sim.cli.commands.state:clock",
         "compare": "sandbox_sim.cli.compare.command:compare",
+        "demo": "sandbox_sim.cli.commands.demo:demo",
         "explain": "sandbox_sim.cli.commands.explain:explain",
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
@@ -114,6 +115,13 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
 )
 @click.option("--log-level", help="debug, info, warning or error.")
 @click.option("--log-format", help="text or json.")
+@click.option(
+    "--lenient",
+    is_flag=True,
+    flag_value="true",
+    default=None,
+    help="Take what real clients need and the interface does not promise.",
+)
 @set_option
 @click.pass_obj
 def serve(

@@ -22,8 +22,8 @@ _LONGEST_DEFAULT: Final = 30
 def explain(obj: Mapping[str, Any], /, name: str) -> None:
     """Say what a response code, a rule or a decision means.
 
-    NAME is a response code such as 019, or what X-Sandbox-Rule says: sandbox.3, D11, override. It
-    also says how to provoke it and what changes it. No gateway has to run.
+    Name a response code such as 019, or what the header X-Sandbox-Rule says. It also says how to
+    provoke it and what changes it. No gateway has to run.
     """
     document = _document(name)
     click.echo(json.dumps(document) if obj["as_json"] else "\n".join(_lines(document)))
@@ -53,7 +53,7 @@ def _document(name: str) -> dict[str, Any]:
     hint = (
         f"did you mean {' or '.join(near)}?"
         if near
-        else "name a code such as 019, or a rule such as sandbox.3 or D11"
+        else "name a code such as 019, or what X-Sandbox-Rule says"
     )
     raise click.BadParameter(
         f"nothing is called {name!r}; {hint}", param_hint="'CODE|RULE|DECISION'"

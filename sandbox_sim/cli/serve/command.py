@@ -16,7 +16,6 @@ from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import why_not_listening, why_not_opened
 from sandbox_sim.cli.serve.running_servers import registered
-from sandbox_sim.cli.serve.signals import ignore_signals
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
@@ -43,7 +42,6 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
 
         try:
             code = asyncio.run(serve(settings, ready))
-            ignore_signals()
         except StoreError as error:
             click.echo(why_not_opened(settings, error), err=True)
             return 1
@@ -72,10 +70,13 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     host = client_host(settings.host, port)
     url = f"http://{host}"
     if as_json:
-        click.echo(json.dumps({"url": url, "port": port, "pid": os.getpid()}))
+        ready = {"url": url, "port": port, "pid": os.getpid()}
+        lenient = {"lenient": _lenient(settings)} if settings.lenient else {}
+        click.echo(json.dumps({**ready, **lenient}))
     else:
         first = settings.credentials[0].client()
-        click.echo(f"sandbox-sim ready at {url}")
+        turned_on = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
+        click.echo(f"sandbox-sim ready at {url}{turned_on}")
         if host.name != settings.host:
             click.echo(f"  from other machines: any address of this one, port {port}")
         click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
@@ -86,6 +87,12 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
             keys = ", ".join(each.client_key for each in settings.credentials)
             click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
         click.echo(f"  state: {settings.shown_store}")
+
+
+def _lenient(settings: Settings) -> list[str]:
+    """What the setting `lenient` turned on, for the ready line (D34)."""
+    values = settings.model_dump(mode="json", include=set(settings.turned_on_by_lenient))
+    return [f"{name} = {json.dumps(value)}" for name, value in values.items()]
 
 
 def _warn(settings: Settings) -> None:

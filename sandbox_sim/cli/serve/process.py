@@ -21,7 +21,7 @@ from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, 
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.cli.serve.signals import CODES, print_waiting, stopped_by
+from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, stopped_by
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import StoreError
@@ -39,6 +39,21 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
     """Serve until a signal comes. Returns the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
+    async with serving(settings) as (gateway, port):
+        ready(port)
+        code = await stop
+        if code == INTERRUPTED:
+            _say_what_is_waited_for(gateway)
+    ignore_signals()
+    return code
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[tuple[Gateway, int]]:
+    """Serve on the host and port of the settings, in this process. Yields the gateway and its port.
+
+    Raises `OSError` where it cannot listen there, and `StoreError`.
+    """
     with contextlib.ExitStack() as stack:
         # First, because the store makes its folders and its file as soon as it is opened.
         sockets = [stack.enter_context(each) for each in await bound_sockets(settings)]
@@ -47,11 +62,7 @@ async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
             for each in sockets:
                 await web.SockSite(runner, each, backlog=backlog).start()
             _tune_collector()
-            ready(runner.addresses[0][1])
-            code = await stop
-            if code == INTERRUPTED:
-                _say_what_is_waited_for(gateway)
-            return code
+            yield gateway, runner.addresses[0][1]
 
 
 def _say_what_is_waited_for(gateway: Gateway) -> None:

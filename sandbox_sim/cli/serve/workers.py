@@ -23,7 +23,7 @@ import click
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.cli.serve.signals import CODES, print_waiting, stopped_by
+from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, stopped_by
 from sandbox_sim.config import Settings
 
 # Connections that may wait until they are accepted.
@@ -79,6 +79,8 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
         return code
     finally:
         await pool.stop(sockets)
+        if stop.done():
+            ignore_signals()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

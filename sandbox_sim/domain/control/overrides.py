@@ -20,6 +20,8 @@ from sandbox_sim.domain.vocabulary import Operation
 
 # The name in `X-Sandbox-Rule` and in the journal.
 OVERRIDE_RULE: Final = "override"
+# In place of the id of a rule, where the setting of this name chose the status.
+MAGIC_OUTCOMES: Final = "magic_outcomes"
 MAX_DELAY_MS: Final = 86_400_000
 MAX_DELIVERIES: Final = 10
 # How long a reordered callback waits at most for a later one.
@@ -191,6 +193,16 @@ class Override(NamedTuple):
             "delay_ms": self.delay_ms,
             "callback": self.callback.shown(),
         }
+
+
+def magic_override(status: Status, decided_by: Override | None) -> Override | None:
+    """What a payment follows that a magic outcome ends with this status (D35).
+
+    decided_by: the override of a user that applies to it; it goes first where it sets the answer.
+    """
+    if decided_by is None:
+        return Override(MAGIC_OUTCOMES, status)
+    return decided_by if decided_by.decides else decided_by._replace(status=status)
 
 
 def parse_override(document: Mapping[str, Any]) -> Override:

@@ -15,6 +15,7 @@ from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments import billers
 from sandbox_sim.domain.payments.cards import TEST_CARDS
+from sandbox_sim.domain.payments.magic_outcomes import MAGIC_RULE, MAGIC_STATUSES, MagicOutcomes
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.refused_values import quoted, quoted_card
 from sandbox_sim.domain.response_codes import Code
@@ -26,11 +27,16 @@ _ABOVE_ALL_MONEY: Final = Decimal(10**15)
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The settings that the checks read."""
+    """The settings that the checks read.
+
+    lenient: the names of those that only the setting `lenient` turned on (D34).
+    """
 
     allowlist: Allowlist = field(default_factory=Allowlist)
     test_cards: Mapping[str, str] = field(default_factory=lambda: TEST_CARDS)
     reject_duplicates: bool = False
+    lenient: frozenset[str] = frozenset()
+    magic_outcomes: MagicOutcomes = field(default_factory=MagicOutcomes)
 
     @cached_property
     def checks(self) -> "Mapping[Operation, tuple[PaymentCheck, ...]]":
@@ -161,6 +167,17 @@ def _repeated(payment: Payment, _sandbox: Sandbox, facts: Facts) -> Outcome | No
     return Outcome(Code.DUPLICATE, "D14", f"{why}; the setting duplicates can take it")
 
 
+def _magic_outcome(payment: Payment, sandbox: Sandbox, _facts: Facts) -> Outcome | None:
+    found = sandbox.magic_outcomes.outcome_of(payment)
+    if found is None:
+        return None
+    outcome, chosen_by = found
+    why = f"the setting magic_outcomes gives {outcome} to this {chosen_by}"
+    if outcome in MAGIC_STATUSES:
+        return ACCEPTANCE[payment.operation]._replace(rule=MAGIC_RULE, why=why)
+    return Outcome(outcome, MAGIC_RULE, why)
+
+
 def _last_digit(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome | None:
     if not msisdn.is_declined(payment.party):
         return None
@@ -172,33 +189,21 @@ def _last_digit(payment: Payment, _sandbox: Sandbox, _facts: Facts) -> Outcome |
 
 
 # The order of D9. A check that cannot apply to an operation is not in its list.
+_LAST: Final = (_repeated, _magic_outcome, _last_digit)
 CHECKS: Final[Mapping[Operation, tuple[PaymentCheck, ...]]] = {
-    Operation.COLLECT: (_allowed_number, _matching_network, _amount_cap, _repeated, _last_digit),
-    Operation.CARD: (_test_card, _amount_cap, _repeated),
-    Operation.DEPOSIT: (_allowed_number, _matching_network, _repeated, _last_digit),
-    Operation.PAYOUT: (
-        _payout_channel,
-        _allowed_number,
-        _matching_network,
-        _balance,
-        _repeated,
-        _last_digit,
-    ),
-    Operation.BILL: (_bill_account, _amount_cap, _balance, _repeated, _last_digit),
-    Operation.AIRTIME: (
-        _allowed_number,
-        _matching_network,
-        _amount_cap,
-        _balance,
-        _repeated,
-        _last_digit,
-    ),
+    Operation.COLLECT: (_allowed_number, _matching_network, _amount_cap, *_LAST),
+    Operation.CARD: (_test_card, _amount_cap, _repeated, _magic_outcome),
+    Operation.DEPOSIT: (_allowed_number, _matching_network, *_LAST),
+    Operation.PAYOUT: (_payout_channel, _allowed_number, _matching_network, _balance, *_LAST),
+    Operation.BILL: (_bill_account, _amount_cap, _balance, *_LAST),
+    Operation.AIRTIME: (_allowed_number, _matching_network, _amount_cap, _balance, *_LAST),
 }
 
 # The checks that a setting turns on.
 OPTIONAL_CHECKS: Final[Mapping[PaymentCheck, Callable[[Sandbox], bool]]] = {
     _matching_network: lambda sandbox: sandbox.allowlist.match_network,
     _repeated: lambda sandbox: sandbox.reject_duplicates,
+    _magic_outcome: lambda sandbox: bool(sandbox.magic_outcomes),
 }
 
 # The outcome of a payment that passes every check.

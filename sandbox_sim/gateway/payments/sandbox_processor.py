@@ -10,8 +10,10 @@ from functools import partial
 from typing import Final
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.control.overrides import magic_override
 from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
+from sandbox_sim.domain.payments.magic_outcomes import MAGIC_RULE
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.payment_rules import Facts, Outcome, Sandbox, decide
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -38,6 +40,7 @@ IN_233_FORM: Final = (
     "customer_number is in the 233 form, which payments take only because of the setting "
     "accept_international"
 )
+BY_LENIENT: Final = f"{IN_233_FORM}, which lenient turned on"
 PESEWA: Final = Decimal("0.01")
 MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
 
@@ -67,7 +70,7 @@ class SandboxProcessor:
         self._overrides = overrides
         self._settlement = settlement
         self._sandbox = sandbox
-        self._why_international = [IN_233_FORM] if sandbox.allowlist.accept_international else []
+        self._why_international = _why_international(sandbox)
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
 
@@ -77,8 +80,13 @@ class SandboxProcessor:
         earlier = await unit.transaction(payment.service_id, payment.transaction_id)
         repeated = earlier is not None
         outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
+        magic_status = None
+        if outcome.rule == MAGIC_RULE:
+            magic_status = self._sandbox.magic_outcomes.status_of(payment)
         if self._overrides.loaded:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
+        if magic_status is not None:
+            override = magic_override(magic_status, override)
         warnings = self._warnings(payment, outcome, repeated=repeated)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
@@ -131,7 +139,7 @@ class SandboxProcessor:
         jobs = await self._settlement.begin(unit, transaction, due)
         if is_card:
             page_id = await self._open_page(unit, transaction)
-            return jobs, {"redirect_url": f"{request.our_address()}{PAY_PAGES}/{page_id}"}
+            return jobs, {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
         is_payout = transaction.payment.operation is Operation.PAYOUT
         return jobs, {"status": "success"} if is_payout else None
 
@@ -152,3 +160,10 @@ class SandboxProcessor:
         self._gate.release(network_id)
         await self._overrides.first_attempt(request.payment.service_id, network_id)
         return accepted
+
+
+def _why_international(sandbox: Sandbox) -> Sequence[str]:
+    """The warning about a number in the 233 form that a payment took; none where none does."""
+    if not sandbox.allowlist.accept_international:
+        return ()
+    return (BY_LENIENT if "accept_international" in sandbox.lenient else IN_233_FORM,)

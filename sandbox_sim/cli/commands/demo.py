@@ -1,0 +1,170 @@
+"""`sandbox-sim demo`: the gateway and a shop that pays through it, in one process."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+import click
+from aiohttp import web
+
+from sandbox_sim import logs
+from sandbox_sim.cli import config_option, set_option
+from sandbox_sim.cli.commands.configuration import load_or_exit
+from sandbox_sim.cli.lazy_commands import INTERRUPTED
+from sandbox_sim.cli.serve.listening import bound_sockets, why_not_listening, why_not_opened
+from sandbox_sim.cli.serve.process import serving
+from sandbox_sim.cli.serve.running_servers import registered
+from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
+from sandbox_sim.config import Settings
+from sandbox_sim.demo.settings import ShopSettings
+from sandbox_sim.demo.shop import Shop
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.hosts import client_host
+from sandbox_sim.gateway.ports import StoreError
+
+SHOP_PORT: Final = 8234
+_SERVICE_ID: Final = 55
+# The settings of a demonstration, where nobody has chosen others: nothing is left of it when it
+# ends, callbacks have the body that the shop reads, and customers type their card at the gateway.
+DEMO_SETTINGS: Final = MappingProxyType(
+    {"store": "memory:", "callback_profile": Profile.EVENT, "sandbox_card_entry": True}
+)
+# Seconds that open requests to the shop may take when it stops; the gateway stops after that, and
+# both within ten seconds.
+_GRACE_S: Final = 0.5
+
+
+@click.command()
+@click.option("--port", help="Port of the gateway; 0 picks a free one.")
+@click.option(
+    "--shop-port",
+    type=click.IntRange(0, 65535),
+    default=SHOP_PORT,
+    show_default=True,
+    help="Port of the shop; 0 picks a free one.",
+)
+@click.option("--store", help="Where the state of the gateway lives; by default memory:.")
+@config_option
+@set_option
+@click.pass_obj
+def demo(
+    obj: Mapping[str, object],
+    /,
+    shop_port: int,
+    config_file: Path | None,
+    settings: Mapping[str, str],
+    **flags: str | None,
+) -> None:
+    """Run the gateway and a shop that pays through it."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    chosen = demo_settings(config_file, {**settings, **given})
+    raise SystemExit(run(chosen, shop_port, as_json=bool(obj["as_json"])))
+
+
+def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Settings:
+    """The settings as for `serve`, with those of a demonstration in place of the defaults."""
+    loaded = load_or_exit(config_file, flags)
+    demo_only = {name: value for name, value in DEMO_SETTINGS.items() if name not in loaded.origins}
+    return loaded.settings.model_copy(update=demo_only)
+
+
+def run(settings: Settings, shop_port: int, *, as_json: bool) -> int:
+    """Serve both until a signal comes. Returns the exit code."""
+    logs.configure(settings.log_level, settings.log_format)
+    client = _client(settings)
+    try:
+        return asyncio.run(_serve(settings, client, shop_port, as_json=as_json))
+    except StoreError as error:
+        click.echo(why_not_opened(settings, error), err=True)
+        return 1
+    except OSError as error:
+        click.echo(why_not_listening(settings, error), err=True)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _client(settings: Settings) -> Client:
+    """The credentials that the shop uses: the first set of mode S."""
+    for each in settings.clients().values():
+        if each.mode is ServiceMode.SANDBOX:
+            return each
+    click.echo("credentials: the demo needs a set of mode S", err=True)
+    raise SystemExit(1)
+
+
+async def _serve(settings: Settings, client: Client, shop_port: int, *, as_json: bool) -> int:
+    stop = stopped_by(CODES)
+    at = settings.model_copy(update={"port": shop_port})
+    with contextlib.ExitStack() as stack:
+        try:
+            sockets = [stack.enter_context(each) for each in await bound_sockets(at)]
+        except OSError as error:
+            text = why_not_listening(at, error).replace("--port", "--shop-port")
+            click.echo(text, err=True)
+            return 1
+        async with serving(settings) as (_, port), _open_shop(at, client, port, sockets) as url:
+            stack.enter_context(registered(settings, port))
+            _show_ready(settings, port, url, as_json=as_json)
+            code = await stop
+    ignore_signals()
+    return code
+
+
+@asynccontextmanager
+async def _open_shop(
+    settings: Settings, client: Client, gateway_port: int, sockets: Sequence[socket.socket]
+) -> AsyncIterator[str]:
+    """Serve the shop; yields its URL."""
+    url = _url(settings, sockets[0].getsockname()[1])
+    gateway_url = _url(settings, gateway_port)
+    pages = dict.fromkeys(filter(None, map(_origin, (gateway_url, settings.public_url))))
+    shop = Shop(
+        ShopSettings(
+            url=url,
+            gateway_url=gateway_url,
+            client_key=client.client_key,
+            secret_key=client.secret_key,
+            service_id=min(client.service_ids, default=_SERVICE_ID),
+            payment_pages=tuple(pages),
+        )
+    )
+    runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=_GRACE_S)
+    try:
+        await runner.setup()
+        for each in sockets:
+            await web.SockSite(runner, each).start()
+        yield url
+    finally:
+        await runner.cleanup()
+
+
+def _url(settings: Settings, port: int) -> str:
+    return f"http://{client_host(settings.host, port)}"
+
+
+def _origin(url: str | None) -> str:
+    """Scheme, host and port of a URL."""
+    parts = urlsplit(url or "")
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def _show_ready(settings: Settings, port: int, shop_url: str, *, as_json: bool) -> None:
+    url = _url(settings, port)
+    if as_json:
+        pid = os.getpid()
+        click.echo(json.dumps({"url": url, "shop_url": shop_url, "port": port, "pid": pid}))
+        return
+    click.echo(f"sandbox-sim ready at {url}")
+    click.echo(f"  shop: {shop_url}")
+    click.echo(f"  back office of the shop: {shop_url}/office")
+    click.echo(f"  state of the gateway: {settings.shown_store}")

@@ -1,0 +1,76 @@
+"""What the shop sells, and made-up shoppers to try it with. The same seed gives the same ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from faker import Faker
+
+from sandbox_sim.demo.orders import Customer
+
+# The networks that sell airtime and hold wallets, with the prefixes that the sandbox takes.
+NETWORKS: Final = MappingProxyType({"MTN": "0244", "VOD": "0200", "AIR": "0270"})
+# Billers by product code, with an account that the sandbox knows.
+BILLERS: Final = MappingProxyType(
+    {
+        "ECG": "200000000001",
+        "EPP": "203000000001",
+        "GHW": "204000000001",
+        "GOT": "100000000001",
+        "DST": "102000000001",
+        "VBB": "201000000001",
+    }
+)
+# Picture, lowest and highest price in cedis.
+_GOODS: Final = (
+    ("basket", 90, 160),
+    ("cocoa", 30, 60),
+    ("shea", 20, 45),
+    ("cloth", 120, 240),
+    ("beads", 35, 80),
+    ("drum", 180, 320),
+    ("pepper", 8, 20),
+    ("stool", 150, 280),
+)
+
+
+class Good(NamedTuple):
+    """Something to buy. kind: names its picture and its texts."""
+
+    kind: str
+    maker: str
+    town: str
+    price: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The goods by kind, and the shoppers; the last of these has a wallet that declines."""
+
+    goods: dict[str, Good]
+    shoppers: Sequence[Customer]
+
+
+_TOWNS: Final = ("Bolgatanga", "Kumasi", "Tamale", "Bonwire", "Odumase", "Accra", "Ho", "Ahwiaa")
+
+
+def make_catalogue(seed: int) -> Catalogue:
+    """Goods and shoppers of this seed."""
+    fake = Faker("tw_GH")
+    fake.seed_instance(seed)
+    goods = [
+        Good(kind, _name(fake), town, Decimal(fake.random_int(least * 2, most * 2)) / 2)
+        for (kind, least, most), town in zip(_GOODS, _TOWNS, strict=True)
+    ]
+    shoppers = [
+        Customer(_name(fake), f"{prefix}{fake.numerify('#####')}{digit}", nw)
+        for (nw, prefix), digit in zip((*NETWORKS.items(), ("MTN", "0244")), "1259", strict=True)
+    ]
+    return Catalogue({each.kind: each for each in goods}, shoppers)
+
+
+def _name(fake: Faker) -> str:
+    # Faker has some names with two capital letters.
+    return f"{fake.first_name()} {fake.last_name()}".title()

@@ -1,0 +1,231 @@
+"""Takes an order from the form to its final state.
+
+The order and its transaction are kept before the request is sent: whatever happens then, a callback
+finds them, and the shop can ask for the status. A request without a clear answer is never sent
+again under a new id, because the first one may have arrived.
+"""
+
+import logging
+from collections.abc import Awaitable
+from datetime import timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from sandbox_sim.demo import ids
+from sandbox_sim.demo.background import Background
+from sandbox_sim.demo.callbacks import Event
+from sandbox_sim.demo.clock import Clock
+from sandbox_sim.demo.gateway_client import (
+    Accepted,
+    GatewayClient,
+    NoSuchTransaction,
+    Refused,
+    Unanswered,
+)
+from sandbox_sim.demo.notices import Notices
+from sandbox_sim.demo.order_book import OrderBook, Stray
+from sandbox_sim.demo.orders import (
+    Customer,
+    Delivery,
+    Effect,
+    Operation,
+    Order,
+    OrderState,
+    Source,
+    Status,
+    Transaction,
+)
+from sandbox_sim.demo.settings import ShopSettings
+from sandbox_sim.demo.texts import Texts
+
+log = logging.getLogger("sandbox_sim.demo")
+
+
+class Purchase(NamedTuple):
+    """A valid checkout form. id: names this use of the form."""
+
+    id: str
+    what: str
+    total: Decimal
+    customer: Customer
+    pay_by: Operation
+    delivery: Delivery | None
+
+
+class Checkout:
+    """Places orders, and applies what the gateway says about them."""
+
+    def __init__(
+        self,
+        settings: ShopSettings,
+        texts: Texts,
+        book: OrderBook,
+        gateway: GatewayClient,
+        notices: Notices,
+        background: Background,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._texts = texts
+        self._book = book
+        self._gateway = gateway
+        self._notices = notices
+        self._background = background
+        self._clock = clock
+
+    async def place(self, purchase: Purchase) -> Order:
+        """Place an order and send its payment. The same purchase again returns its first order."""
+        if (known := self._book.of_purchase(purchase.id)) is not None:
+            return known
+        order = Order(
+            number=self._book.next_number(),
+            key=ids.order_key(),
+            created_at=self._clock.now(),
+            what=purchase.what,
+            total=purchase.total,
+            currency=self._settings.currency,
+            customer=purchase.customer,
+            pay_by=purchase.pay_by,
+            delivery=purchase.delivery,
+        )
+        self._book.add(order, purchase.id)
+        await self._pay(order)
+        return order
+
+    async def pay_again(self, order: Order) -> None:
+        """Send a new payment for an order whose last one failed or was cancelled."""
+        if order.can_pay_again:
+            await self._pay(order)
+
+    async def _pay(self, order: Order) -> None:
+        transaction = self._begin(order, order.pay_by)
+        await self._send(order, transaction, self._gateway.pay(order, transaction))
+
+    async def _deliver(self, order: Order, delivery: Delivery) -> None:
+        transaction = self._begin(order, delivery.operation)
+        request = self._gateway.deliver(order, transaction, delivery)
+        await self._send(order, transaction, request)
+
+    async def _send(
+        self, order: Order, transaction: Transaction, request: Awaitable[Accepted | Refused]
+    ) -> None:
+        named = {"transaction_id": transaction.transaction_id}
+        try:
+            outcome = await request
+        except Unanswered as error:
+            order.note(self._clock.now(), "unanswered", **named, why=error)
+        else:
+            self._take_answer(order, transaction, outcome)
+        transaction.sent_at = self._clock.now()
+        if transaction.status is Status.PENDING:
+            self._plan_next_question(transaction)
+
+    def _begin(self, order: Order, operation: Operation) -> Transaction:
+        now = self._clock.now()
+        transaction = Transaction(
+            transaction_id=ids.transaction_id(order.number),
+            operation=operation,
+            amount=order.total,
+            started_at=now,
+            sent_at=now,
+        )
+        self._book.begin(order, transaction)
+        return transaction
+
+    def _take_answer(
+        self, order: Order, transaction: Transaction, outcome: Accepted | Refused
+    ) -> None:
+        """Apply the answer to a payment: accepted is not paid, and a refusal is final."""
+        if isinstance(outcome, Refused):
+            words = {"code": outcome.code, "message": outcome.message}
+            detail = self._texts.decline_detail.format(**words)
+            self._apply(order, transaction, Status.FAILED, Source.ANSWER, detail)
+            transaction.reason = outcome.code
+            return
+        transaction.accepted = True
+        transaction.payment_page = outcome.payment_page
+        kind = "accepted_card" if outcome.payment_page else "accepted"
+        order.note(self._clock.now(), kind, transaction_id=transaction.transaction_id)
+
+    def take_event(self, event: Event) -> Effect | None:
+        """Apply a genuine callback. None where no order has its transaction."""
+        found = self._book.of_transaction(event.transaction_id)
+        now = self._clock.now()
+        if found is None:
+            log.warning("a callback about a transaction that no order has")
+            self._book.keep_stray(Stray(now, event.transaction_id, event.status, event.amount))
+            return None
+        order, transaction = found
+        wanted, came = (transaction.amount, order.currency), (event.amount, event.currency)
+        if wanted != came:
+            self._flag_wrong_amount(order, transaction, event)
+            return Effect.CONTRADICTED
+        return self._apply(order, transaction, event.status, Source.CALLBACK, event.detail)
+
+    def _flag_wrong_amount(self, order: Order, transaction: Transaction, event: Event) -> None:
+        facts = {
+            "transaction_id": transaction.transaction_id,
+            "came": f"{event.currency} {event.amount}",
+            "wanted": f"{order.currency} {transaction.amount}",
+        }
+        if not order.notes or dict(order.notes[-1].facts) != facts:
+            order.flag(self._clock.now(), "wrong_amount", **facts)
+
+    async def ask(self, order: Order, transaction: Transaction) -> None:
+        """Ask for the status of a transaction, and apply what comes.
+
+        It does nothing about a transaction that is final, or whose request is still on its way.
+        """
+        if transaction.ask_at is None:
+            return
+        transaction.questions += 1
+        self._plan_next_question(transaction)
+        named = {"transaction_id": transaction.transaction_id}
+        try:
+            found = await self._gateway.status(transaction.transaction_id)
+        except Unanswered as error:
+            order.note(self._clock.now(), "no_answer", **named, why=error)
+            return
+        if transaction.status is not Status.PENDING:  # a callback came meanwhile
+            return
+        if isinstance(found, NoSuchTransaction):
+            self._take_unknown(order, transaction)
+            return
+        effect = self._apply(order, transaction, found.status, Source.STATUS_QUERY, found.detail)
+        if effect is Effect.STILL_PENDING:
+            if transaction.questions == 1:
+                order.note(self._clock.now(), "asked", **named)
+            transaction.accepted = True
+
+    def _take_unknown(self, order: Order, transaction: Transaction) -> None:
+        """The gateway does not know the transaction.
+
+        If it once took the request, its record has expired, and only a person can find out. If not,
+        the request never arrived, unless it was sent so recently that it may still be on its way.
+        """
+        named = {"transaction_id": transaction.transaction_id}
+        now = self._clock.now()
+        if transaction.accepted:
+            transaction.ask_at = None
+            order.flag(now, "record_gone", **named)
+        elif now - transaction.sent_at >= timedelta(seconds=self._settings.arrives_within_s):
+            order.note(now, "never_arrived", **named)
+            detail = self._texts.never_arrived
+            self._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, detail)
+
+    def _plan_next_question(self, transaction: Transaction) -> None:
+        settings = self._settings
+        wait = settings.ask_after_s * 2 ** min(transaction.questions, 20)
+        transaction.ask_at = self._clock.now() + timedelta(
+            seconds=min(wait, settings.ask_at_most_s)
+        )
+
+    def _apply(
+        self, order: Order, transaction: Transaction, status: Status, source: Source, detail: str
+    ) -> Effect:
+        effect = order.apply(transaction, status, source, self._clock.now(), detail)
+        if effect is Effect.APPLIED and not transaction.operation.is_delivery:
+            self._background.start(self._notices.send(order, order.state))
+            if order.state is OrderState.PROCESSING and order.delivery is not None:
+                self._background.start(self._deliver(order, order.delivery))
+        return effect

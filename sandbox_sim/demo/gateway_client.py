@@ -1,0 +1,238 @@
+"""The gateway as the shop sees it: requests over HTTP, and what their answers mean.
+
+An answer has two levels. `response_code` says what became of the request; the status of a payment
+is a field inside `response_data`. Outer code 000 with status 002 is a payment that is not paid.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, Self
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+from yarl import URL
+
+from sandbox_sim.demo.clock import Clock
+from sandbox_sim.demo.orders import Customer, Delivery, Operation, Order, Status, Transaction
+from sandbox_sim.demo.settings import ShopSettings
+
+# The gateway asks clients to back off exponentially. Seconds before the second try, the third …
+_PAUSES_S: Final = (0.5, 1.0, 2.0)
+_LONGEST_PAUSE_S: Final = 5.0
+# Codes that say for certain that no payment is on its way. Any other code leaves it open.
+_REFUSALS: Final = frozenset({"015", "016", "019", "100", "400", "401", "402", "403", "404", "429"})
+_NOT_FOUND: Final = frozenset({"027", "404"})
+_SERVER_ERROR: Final = 500
+
+
+class Unanswered(Exception):
+    """No answer that can be read came: the request may have arrived, or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The gateway took the payment; it is pending. payment_page: where the customer pays it."""
+
+    payment_page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The gateway did not take the payment, and no money moves."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFound:
+    """The status of a transaction."""
+
+    status: Status
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchTransaction:
+    """The gateway does not know the transaction: it never arrived, or its record has expired."""
+
+
+class GatewayClient:
+    """Sends the requests of the shop. Use it in `async with`."""
+
+    def __init__(self, settings: ShopSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._session: ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the connections."""
+        pair = f"{self._settings.client_key}:{self._settings.secret_key}"
+        headers = {
+            "Authorization": "Basic " + base64.b64encode(pair.encode()).decode(),
+            "User-Agent": "adwoa-shop/1",  # the gateway refuses requests without one
+        }
+        self._session = ClientSession(
+            headers=headers,
+            timeout=ClientTimeout(total=self._settings.timeout_s),
+            json_serialize=lambda body: json.dumps(body, default=_plain_number),
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def pay(self, order: Order, transaction: Transaction) -> Accepted | Refused:
+        """Send the payment of an order. Raises `Unanswered`."""
+        common = {**self._common(order, transaction), "trans_type": "CTM"}
+        if transaction.operation is Operation.CARD:
+            body = {**common, **self._card_fields(order)}
+        else:
+            body = {**common, **_wallet_fields(order.customer)}
+        return _outcome(*await self._post("/make_payment", body))
+
+    async def deliver(
+        self, order: Order, transaction: Transaction, delivery: Delivery
+    ) -> Accepted | Refused:
+        """Send airtime or pay a bill. Raises `Unanswered`."""
+        common = {**self._common(order, transaction), "nw": delivery.nw}
+        if transaction.operation is Operation.AIRTIME:
+            body = {**common, "trans_type": "ATP", "customer_number": delivery.account}
+            return _outcome(*await self._post("/send_airtime", body))
+        body = {**common, "trans_type": "BLP", "account_number": delivery.account}
+        return _outcome(*await self._post("/pay_bill", body))
+
+    async def status(self, transaction_id: str) -> StatusFound | NoSuchTransaction:
+        """Ask for the status of a transaction. Raises `Unanswered`."""
+        body = {"service_id": self._settings.service_id, "transaction_id": transaction_id}
+        _, answer = await self._post("/get_transaction_status", body)
+        code, record = answer["response_code"], answer.get("response_data")
+        if code in _NOT_FOUND:
+            return NoSuchTransaction()
+        if code != "000" or not isinstance(record, dict):
+            raise Unanswered(f"code {code}")
+        if record.get("transaction_id") != transaction_id or record.get("status") not in set(
+            Status
+        ):
+            raise Unanswered("a status record that cannot be read")
+        return StatusFound(Status(record["status"]), str(record.get("status_desc", "")))
+
+    async def send_sms(self, phone: str, text: str) -> Refused | None:
+        """Send an SMS. None where the gateway took it. Raises `Unanswered`."""
+        body = {
+            "service_id": self._settings.service_id,
+            "customer_number": "233" + phone.removeprefix("0"),
+            "msg_body": text,
+            "sender_id": self._settings.sender_id,
+        }
+        _, answer = await self._post("/sms/send", body)
+        code = answer["response_code"]
+        return None if code == "370" else Refused(code, str(answer.get("response_message", "")))
+
+    def _common(self, order: Order, transaction: Transaction) -> dict[str, Any]:
+        return {
+            "service_id": self._settings.service_id,
+            "reference": f"Order {order.number}",
+            "transaction_id": transaction.transaction_id,
+            "amount": transaction.amount,
+            "callback_url": self._settings.callback_url,
+            "request_time": _request_time(transaction.started_at),
+        }
+
+    def _card_fields(self, order: Order) -> dict[str, Any]:
+        """The card number is no field: the customer types it on the page of the gateway."""
+        return {
+            "nw": "CRD",
+            "payment_option": "CRD",
+            "nickname": order.customer.name,
+            "currency_code": order.currency,
+            "currency_val": f"{order.total:.2f}",
+            "landing_page": f"{self._settings.url}/orders/{order.key}/return",
+        }
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """POST, and again while the gateway answers 429. Returns HTTP status and body.
+
+        Raises `Unanswered` for a connection that fails, a server error, and an unreadable body.
+        """
+        for pause in _PAUSES_S:
+            status, answer, retry_after = await self._post_once(path, body)
+            if status != 429:
+                break
+            await self._clock.sleep(min(retry_after or pause, _LONGEST_PAUSE_S))
+        else:
+            status, answer, _ = await self._post_once(path, body)
+        return status, answer
+
+    async def _post_once(
+        self, path: str, body: Mapping[str, Any]
+    ) -> tuple[int, dict[str, Any], float]:
+        if self._session is None:
+            raise RuntimeError("use the client in `async with`")
+        url = self._settings.gateway_url + path
+        try:
+            async with self._session.post(url, json=body, allow_redirects=False) as response:
+                raw = await response.read()
+        except (ClientError, TimeoutError) as error:
+            raise Unanswered(type(error).__name__) from error
+        if response.status >= _SERVER_ERROR:
+            raise Unanswered(f"HTTP {response.status}")
+        retry_after = response.headers.get("Retry-After", "")
+        seconds = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+        return response.status, _readable(raw), seconds
+
+
+def _readable(raw: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise Unanswered("an answer that is not JSON") from None
+    if not isinstance(answer, dict) or not isinstance(answer.get("response_code"), str):
+        raise Unanswered("an answer without response_code")
+    return answer
+
+
+def _outcome(http_status: int, answer: Mapping[str, Any]) -> Accepted | Refused:
+    """What the answer to a payment means. Raises `Unanswered` where it leaves this open."""
+    code = answer["response_code"]
+    if (http_status, code) == (202, "202"):
+        return Accepted()
+    page = answer.get("redirect_url")
+    if (http_status, code) == (200, "000") and isinstance(page, str) and _is_page(page):
+        return Accepted(page)
+    if code in _REFUSALS:
+        return Refused(code, str(answer.get("response_message", "")))
+    # Such as 219, a repeated id: the payment is known, and its status says what became of it.
+    raise Unanswered(f"HTTP {http_status}, code {code}")
+
+
+def _is_page(address: str) -> bool:
+    try:
+        url = URL(address)
+    except ValueError:
+        return False
+    return url.scheme in {"http", "https"} and bool(url.host)
+
+
+def _wallet_fields(customer: Customer) -> dict[str, Any]:
+    return {
+        "nw": customer.nw,
+        "payment_option": "MOM",
+        "customer_number": customer.phone,
+        "nickname": customer.name,
+    }
+
+
+def _request_time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def _plain_number(value: object) -> float:
+    if isinstance(value, Decimal):
+        return float(value)  # amounts have two decimals, which a float writes back as they were
+    raise TypeError(type(value).__name__)

@@ -1,0 +1,39 @@
+"""What the shop must know about itself and about its account at the gateway."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ShopSettings:
+    """The settings of the shop.
+
+    url: where browsers and the gateway reach the shop, without a slash at the end.
+    gateway_url: where the shop reaches the gateway, without a slash at the end.
+    payment_pages: the origins that the browser may be sent to for a card payment.
+    """
+
+    url: str
+    gateway_url: str
+    client_key: str
+    secret_key: str
+    service_id: int
+    payment_pages: tuple[str, ...]
+    sender_id: str = "AdwoaShop"
+    currency: str = "GHS"
+    seed: int = 42
+    # Seconds of one request to the gateway.
+    timeout_s: float = 10
+    # The first status query comes this long after the payment was sent; each further one waits
+    # twice as long as the one before, at most `ask_at_most_s`. All in seconds.
+    ask_after_s: float = 10
+    ask_at_most_s: float = 300
+    # A request without an answer may still arrive within this time, in seconds.
+    arrives_within_s: float = 30
+
+    @property
+    def callback_url(self) -> str:
+        """Where the gateway sends callbacks."""
+        return self.url + CALLBACK_PATH
+
+
+CALLBACK_PATH = "/callbacks/payments"

@@ -1,0 +1,106 @@
+"""`sandbox-sim demo` as a process, and the settings that it chooses."""
+
+import json
+import re
+import signal
+import socket
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.cli.commands.demo import demo_settings
+from tests.cli.processes import SOON, end, ended, first_line, running
+
+# Any port, and nothing kept.
+ARGUMENTS = ("--json", "demo", "--port", "0", "--shop-port", "0")
+FORM = {
+    "quantity": "1",
+    "name": "Ama Mensah",
+    "phone": "0244000001",
+    "nw": "MTN",
+    "pay_by": "mobile_money",
+}
+
+
+def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
+    with running(*ARGUMENTS, "--set", "settle_delay_ms=0") as server:
+        ready = json.loads(first_line(server))
+        assert ready == {
+            "url": f"http://127.0.0.1:{ready['port']}",
+            "shop_url": ready["shop_url"],
+            "port": ready["port"],
+            "pid": server.pid,
+        }
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", ready["shop_url"])
+
+        form = urllib.parse.urlencode(FORM).encode()
+        buy = f"{ready['shop_url']}/buy/cocoa"
+        with urllib.request.urlopen(buy, form, timeout=SOON) as answer:  # noqa: S310 -- our own
+            order = answer.url
+        assert became(order, "Processing")
+
+        begun = time.monotonic()
+        code, out, err = end(server, signal.SIGINT)
+        assert (code, out) == (130, "")
+        assert "Traceback" not in err
+        assert time.monotonic() - begun < 10
+
+
+def became(order: str, state: str) -> bool:
+    """Whether the page of an order comes to show a state."""
+    deadline = time.monotonic() + SOON
+    while time.monotonic() < deadline:
+        with urllib.request.urlopen(order, timeout=SOON) as answer:  # noqa: S310 -- our own
+            if f"<title>{state}" in answer.read().decode():
+                return True
+        time.sleep(0.05)
+    return False
+
+
+def test_people_get_the_addresses_and_sigterm_ends_it() -> None:
+    with running("demo", "--port", "0", "--shop-port", "0", "--store", "memory:") as server:
+        assert first_line(server).startswith("sandbox-sim ready at http://127.0.0.1:")
+        assert first_line(server).startswith("  shop: http://127.0.0.1:")
+
+        code, _, err = end(server, signal.SIGTERM)
+
+    assert (code, err) == (0, "")
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = ended("demo", "--port", "0", "--shop-port", port)
+
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
+    assert f"--shop-port {port + 1}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+class TestSettings:
+    def test_those_of_a_demonstration_replace_the_defaults(self) -> None:
+        settings = demo_settings(None, {})
+
+        assert (settings.store, settings.callback_profile) == ("memory:", "event")
+        assert settings.sandbox_card_entry
+
+    def test_what_the_user_sets_goes_first(self, tmp_path: Path) -> None:
+        file = tmp_path / "sandbox_sim.toml"
+        file.write_text("sandbox_card_entry = false\n", "utf-8")
+
+        settings = demo_settings(file, {"store": "sqlite:/tmp/demo.sqlite3"})
+
+        assert settings.store == "sqlite:/tmp/demo.sqlite3"
+        assert not settings.sandbox_card_entry
+
+
+@pytest.mark.parametrize("argument", [("--shop-port", "70000"), ("--port", "x")])
+def test_a_wrong_port_does_not_start(argument: tuple[str, str]) -> None:
+    result = ended("demo", *argument)
+
+    assert result.returncode in {1, 2}
+    assert argument[1] in result.stderr or "port" in result.stderr

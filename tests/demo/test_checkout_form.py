@@ -1,0 +1,67 @@
+"""What people type into the checkout form."""
+
+import pytest
+
+from sandbox_sim.demo.catalogue import make_catalogue
+from sandbox_sim.demo.checkout_form import CheckoutForm, Product, local_number
+from sandbox_sim.demo.texts import ENGLISH
+from tests.demo.conftest import AMA
+
+AIRTIME = {**AMA, "airtime_phone": "0200000001", "airtime_nw": "VOD", "amount": "5"}
+
+
+@pytest.mark.parametrize(
+    "typed", ["0244000001", "024 400 0001", "233244000001", "+233 24 400 0001", "(024) 400-0001"]
+)
+def test_a_number_becomes_local_however_it_is_typed(typed: str) -> None:
+    assert local_number(typed) == "0244000001"
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "244000001", "02440000012", "+1 244000001", "٠٢٤٤٠٠٠٠٠١", "0244x00001"]
+)
+def test_what_is_no_number_is_refused(typed: str) -> None:
+    assert local_number(typed) is None
+
+
+@pytest.mark.parametrize("amount", ["1", "5.5", "10000.01", "20000"])
+def test_an_amount_is_taken(amount: str) -> None:
+    form = CheckoutForm(ENGLISH, {**AIRTIME, "amount": amount})
+
+    purchase = form.purchase_of(Product.AIRTIME)
+
+    assert purchase is not None
+    assert str(purchase.total) == amount
+
+
+@pytest.mark.parametrize(
+    "amount", ["", "0", "0.99", "20000.01", "1e3", "NaN", "-5", "5.555", "5,5", "٥"]
+)
+def test_another_amount_is_refused(amount: str) -> None:
+    form = CheckoutForm(ENGLISH, {**AIRTIME, "amount": amount})
+
+    assert form.purchase_of(Product.AIRTIME) is None
+    assert set(form.errors) == {"amount"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", " "), ("name", "a" * 61), ("nw", "GLO"), ("pay_by", "cash"), ("pay_by", "airtime")],
+)
+def test_another_field_that_is_wrong_is_named(field: str, value: str) -> None:
+    form = CheckoutForm(ENGLISH, {**AIRTIME, field: value})
+
+    assert form.purchase_of(Product.AIRTIME) is None
+    assert set(form.errors) == {field}
+
+
+def test_an_empty_form_names_every_field() -> None:
+    form = CheckoutForm(ENGLISH, {})
+
+    assert form.purchase_of(Product.BILL) is None
+    assert set(form.errors) == {"amount", "account", "biller", "name", "phone", "nw", "pay_by"}
+
+
+def test_the_same_seed_has_the_same_goods_and_people() -> None:
+    assert make_catalogue(7) == make_catalogue(7)
+    assert make_catalogue(7) != make_catalogue(8)

@@ -1,0 +1,44 @@
+"""The loop of the status queries."""
+
+import asyncio
+from datetime import datetime
+from typing import Any, cast
+
+from sandbox_sim.demo.checkout import Checkout
+from sandbox_sim.demo.follow_up import FollowUp
+from sandbox_sim.demo.order_book import OrderBook
+from tests.demo.conftest import ShopClock
+
+
+class Failing(FollowUp):
+    """The first look fails."""
+
+    def __init__(self, clock: ShopClock) -> None:
+        super().__init__(OrderBook(), cast("Checkout", None), clock)
+        self.looks: asyncio.Queue[datetime] = asyncio.Queue()
+        self.count = 0
+
+    async def ask_due(self, now: datetime) -> int:
+        self.count += 1
+        await self.looks.put(now)
+        if self.count == 1:
+            raise RuntimeError("a fault of ours")
+        return await super().ask_due(now)
+
+
+async def test_it_looks_every_second_also_after_a_fault(caplog: Any) -> None:
+    clock = ShopClock()
+    follow_up = Failing(clock)
+    follow_up.start()
+
+    for _ in range(2):
+        await clock.sleepers(1)
+        clock.advance(1)
+        assert await follow_up.looks.get() == clock.now()
+    await follow_up.stop()
+
+    assert "the status queries of the shop failed" in caplog.text
+
+
+async def test_it_ends_where_it_never_began() -> None:
+    await FollowUp(OrderBook(), cast("Checkout", None), ShopClock()).stop()

@@ -1,0 +1,201 @@
+"""The pages: hostile text as text, nothing inline, a strict policy, no forms of other sites."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from sandbox_sim.demo import shop
+from sandbox_sim.demo.orders import Operation
+from tests.demo.conftest import AMA, Demo, event, kinds, only
+
+HOSTILE = "<script>alert(1)</script>\"'{{7*7}}"
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'self'",
+}
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attributes)))
+
+
+async def every_page(demo: Demo) -> dict[str, str]:
+    """Every page of the shop, by its path."""
+    order = await demo.buy("airtime", amount="5", airtime_phone="0200000001", airtime_nw="VOD")
+    await demo.settle()
+    await demo.call_back(event(order.transactions[0], transaction_id="nobody's"))
+    paths = ("/", "/buy/cocoa", "/buy/airtime", "/buy/bill?shopper=4", "/office", "/nowhere")
+    return {path: await demo.get(path) for path in (*paths, f"/orders/{order.key}")}
+
+
+async def test_no_page_has_an_inline_script_style_or_handler(demo: Demo) -> None:
+    for path, page in (await every_page(demo)).items():
+        elements = Elements(page).found
+        assert elements
+        for tag, attributes in elements:
+            assert tag != "style", path
+            assert "style" not in attributes, path
+            assert not [name for name in attributes if name.startswith("on")], path
+            if tag == "script":
+                assert (attributes.get("src") or "").startswith("/static/"), path
+            for name in ("src", "href"):
+                address = attributes.get(name) or "/"
+                assert not re.match(r"(?i)(https?:)?//|data:|javascript:", address), path
+
+
+async def test_every_answer_has_the_strict_policy(demo: Demo) -> None:
+    order = await demo.buy()
+    for path in ("/", "/nowhere", "/static/shop.css", f"/orders/{order.key}/version"):
+        async with demo.session.get(demo.url + path) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        assert POLICY.items() <= rules.items()
+        assert rules["form-action"] == f"'self' {demo.sandbox.url}"
+        assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize(
+    ("product", "field"),
+    [
+        ("cocoa", "quantity"),
+        ("cocoa", "name"),
+        ("cocoa", "phone"),
+        ("cocoa", "nw"),
+        ("cocoa", "pay_by"),
+        ("cocoa", "purchase"),
+        ("airtime", "airtime_phone"),
+        ("airtime", "airtime_nw"),
+        ("airtime", "amount"),
+        ("bill", "biller"),
+        ("bill", "account"),
+    ],
+)
+async def test_hostile_text_in_a_field_is_shown_as_text(
+    demo: Demo, product: str, field: str
+) -> None:
+    others = {"name": "", "amount": "5", field: HOSTILE}  # the form comes back with its fields
+
+    answer = await demo.send(product, **others)
+    page = await answer.text()
+
+    assert "<script>alert" not in page
+    assert "49" not in page
+    scripts = [attributes for tag, attributes in Elements(page).found if tag == "script"]
+    assert all(each.get("src") for each in scripts)
+
+
+async def test_a_hostile_name_goes_through_the_whole_shop_as_text(demo: Demo) -> None:
+    order = await demo.buy(name=HOSTILE)
+    await demo.settle()
+    detail = event(only(order), status="001", event_type="payment_failure", status_desc=HOSTILE)
+    await demo.call_back(detail)
+
+    for path in (f"/orders/{order.key}", "/office"):
+        page = await demo.get(path)
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+
+async def test_a_hostile_callback_without_an_order_is_shown_as_text(demo: Demo) -> None:
+    order = await demo.buy()
+    await demo.call_back(event(only(order), transaction_id=HOSTILE))
+
+    page = await demo.get("/office")
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)
+async def test_a_form_of_another_site_is_refused(demo: Demo, headers: dict[str, str]) -> None:
+    address = f"{demo.url}/buy/cocoa"
+
+    async with demo.session.post(
+        address, data={"quantity": "1", **AMA}, headers=headers, allow_redirects=False
+    ) as answer:
+        assert answer.status == 403
+
+    assert demo.orders == []
+
+
+async def test_a_form_of_the_shop_is_taken(demo: Demo) -> None:
+    order = await demo.buy()
+    own = {"Origin": demo.url, "Sec-Fetch-Site": "same-origin"}
+
+    answer = await demo.post(f"/orders/{order.key}/check", **own)
+
+    assert answer.status == 303
+
+
+async def test_a_form_with_errors_says_what_to_correct_and_keeps_the_rest(demo: Demo) -> None:
+    answer = await demo.send(phone="12", name="Ama")
+    page = await answer.text()
+
+    assert answer.status == 422
+    assert "Enter a phone number of ten digits" in page
+    assert 'value="Ama"' in page
+    assert demo.orders == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/buy/nothing", "/orders/nothing", "/orders/nothing/version", "/static/../shop.py"]
+)
+async def test_what_does_not_exist_is_not_found(demo: Demo, path: str) -> None:
+    async with demo.session.get(demo.url + path) as answer:
+        assert answer.status == 404
+
+
+async def test_a_body_that_is_too_large_is_refused(demo: Demo) -> None:
+    assert (await demo.send(name="a" * 70_000)).status == 413
+    assert (await demo.call_back(b"a" * 70_000)).status == 413
+
+
+async def test_the_test_shoppers_fill_the_form_and_the_last_one_is_declined(demo: Demo) -> None:
+    shopper = demo.shop.catalogue.shoppers[-1]
+    page = await demo.get("/buy/cocoa?shopper=4")
+    assert f'value="{shopper.name}"' in page
+
+    order = await demo.buy(name=shopper.name, phone=shopper.phone, nw=shopper.nw)
+
+    assert order.state == "failed"
+
+
+async def test_every_note_has_words(demo: Demo) -> None:
+    order = await demo.buy()
+    await demo.settle()
+    texts = demo.shop._texts
+
+    assert set(kinds(order)) <= set(texts.notes)
+    assert {f"begun_{each}" for each in Operation} <= set(texts.notes)
+    assert texts.note(order.notes[2]).startswith("Callback: 000, Transaction Successful.")
+
+
+def test_a_second_language_needs_only_its_texts() -> None:
+    """No template has words of its own."""
+    for template in (shop._HERE / "templates").glob("*.html"):
+        text = re.sub(r"\{[{%#].*?[}%#]\}", "", template.read_text("utf-8"), flags=re.DOTALL)
+        words = re.findall(r">([^<>]*[a-zA-Z]{2}[^<>]*)<", text)
+        assert words == [], template.name

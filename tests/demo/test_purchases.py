@@ -1,0 +1,464 @@
+"""What becomes of an order, from the form to its final state, over real sockets."""
+
+import asyncio
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+from sandbox_sim.demo.orders import OrderState, Status
+from tests.demo.conftest import Demo, StartDemo, event, facts, kinds, only
+
+PENDING, PROCESSING = OrderState.PENDING_PAYMENT, OrderState.PROCESSING
+FAILED, CANCELLED = OrderState.FAILED, OrderState.CANCELLED
+
+
+async def override(demo: Demo, **fields: Any) -> None:
+    async with demo.session.post(f"{demo.sandbox.url}/_sandbox/overrides", json=fields) as answer:
+        assert answer.ok, await answer.text()
+
+
+async def fault(demo: Demo, **fields: Any) -> None:
+    async with demo.session.post(f"{demo.sandbox.url}/_sandbox/faults", json=fields) as answer:
+        assert answer.ok, await answer.text()
+
+
+class TestMobileMoney:
+    async def test_the_callback_makes_the_order_processing_and_the_customer_gets_an_sms(
+        self, demo: Demo
+    ) -> None:
+        order = await demo.buy()
+
+        assert order.state is PENDING
+        assert "Pending payment" in await demo.page(order)
+
+        await demo.settle()
+
+        assert order.state is PROCESSING
+        assert order.messages == [
+            f"Adwoa's Market: order 1001 is paid, GHS {order.total:.2f}. Thank you, Ama."
+        ]
+        assert kinds(order) == ["begun_mobile_money", "accepted", "moved_processing", "sms_sent"]
+        assert order.notes[2].facts["source"] == "callback"
+        page = await demo.page(order)
+        assert "Processing" in page
+        assert order.messages[0].replace("'", "&#39;") in page
+
+    async def test_a_wallet_that_declines_fails_at_once_and_no_prompt_is_promised(
+        self, demo: Demo
+    ) -> None:
+        """015 is a refusal; no prompt appears and no callback comes."""
+        order = await demo.buy(phone="0244000009")
+        await demo.settle()
+
+        assert (order.state, only(order).reason) == (FAILED, "015")
+        page = await demo.page(order)
+        assert "not enough money" in page
+        assert "approve" not in page
+
+    @pytest.mark.parametrize(
+        ("fields", "code"),
+        [
+            ({"phone": "0540010000"}, "019"),
+            ({"product": "airtime", "amount": "10000.01"}, "016"),
+        ],
+    )
+    async def test_a_payment_that_is_refused_fails_with_its_reason(
+        self, demo: Demo, fields: dict[str, str], code: str
+    ) -> None:
+        order = await demo.buy(**{"airtime_phone": "0244000001", "airtime_nw": "MTN"} | fields)
+
+        assert (order.state, only(order).reason) == (FAILED, code)
+
+    @pytest.mark.parametrize(("status", "state"), [("001", FAILED), ("003", CANCELLED)])
+    async def test_a_callback_of_a_failure_or_a_cancellation_moves_the_order(
+        self, demo: Demo, status: str, state: OrderState
+    ) -> None:
+        await override(demo, match={"operation": "collect"}, outcome={"status": status})
+        order = await demo.buy()
+
+        await demo.settle()
+
+        assert order.state is state
+        assert len(order.messages) == 1
+        assert "paid, GHS" not in order.messages[0]
+
+    async def test_a_pending_payment_is_not_paid_although_its_outer_code_is_000(
+        self, demo: Demo
+    ) -> None:
+        await override(demo, match={"operation": "collect"}, outcome={"status": "002"})
+        order = await demo.buy()
+        await demo.settle()
+
+        await demo.post(f"/orders/{order.key}/check")
+
+        assert order.state is PENDING
+        assert (order.messages, kinds(order)[-1]) == ([], "asked")
+
+    async def test_a_failed_order_is_paid_again_under_a_new_id(self, demo: Demo) -> None:
+        await override(demo, match={"operation": "collect"}, outcome={"status": "003"}, times=1)
+        order = await demo.buy()
+        await demo.settle()
+
+        await demo.post(f"/orders/{order.key}/again")
+        assert order.state is PENDING
+        await demo.settle()
+
+        first, second = order.transactions
+        assert (order.state, order.needs_attention) == (PROCESSING, False)
+        assert first.transaction_id != second.transaction_id
+
+    async def test_an_order_that_is_paid_cannot_be_paid_again(self, demo: Demo) -> None:
+        order = await demo.buy()
+        await demo.settle()
+
+        await demo.post(f"/orders/{order.key}/again")
+
+        assert len(order.transactions) == 1
+
+    async def test_a_form_that_is_sent_twice_makes_one_order(self, demo: Demo) -> None:
+        purchase = "a" * 22
+
+        first = await demo.send(purchase=purchase)
+        second = await demo.send(purchase=purchase)
+
+        assert first.headers["Location"] == second.headers["Location"]
+        assert len(demo.orders) == 1
+
+
+class TestCard:
+    async def test_the_customer_types_the_card_at_the_gateway_and_comes_back(
+        self, demo: Demo
+    ) -> None:
+        answer = await demo.send(pay_by="card")
+        (order,) = demo.orders
+        payment_page = answer.headers["Location"]
+        assert payment_page.startswith(demo.sandbox.url)
+
+        await choose(demo.session, payment_page, "pay")
+        await demo.settle()
+        await demo.get(f"/orders/{order.key}/return")
+
+        assert order.state is PROCESSING
+
+    async def test_coming_back_from_the_payment_page_is_not_paid(self, demo: Demo) -> None:
+        answer = await demo.send(pay_by="card")
+        (order,) = demo.orders
+        async with demo.session.get(answer.headers["Location"]):
+            pass
+
+        page = await demo.get(f"/orders/{order.key}/return")
+
+        assert order.state is PENDING
+        assert "Go on to the payment page" in page
+
+    async def test_a_cancelled_page_cancels_the_order(self, demo: Demo) -> None:
+        answer = await demo.send(pay_by="card")
+        (order,) = demo.orders
+
+        await choose(demo.session, answer.headers["Location"], "cancel")
+        await demo.settle()
+
+        assert order.state is CANCELLED
+
+    async def test_a_card_that_fails_sends_no_callback_and_the_shop_asks(self, demo: Demo) -> None:
+        answer = await demo.send(pay_by="card")
+        (order,) = demo.orders
+        await choose(demo.session, answer.headers["Location"], "fail")
+        await demo.settle()
+        assert order.state is PENDING
+
+        await demo.get(f"/orders/{order.key}/return")
+
+        assert order.state is FAILED
+
+
+async def choose(session: ClientSession, payment_page: str, choice: str) -> None:
+    """What a customer does on the payment page."""
+    async with session.get(payment_page):
+        pass
+    form = {"choice": choice, "card_number": "4111111111111111"}
+    async with session.post(payment_page, data=form, allow_redirects=False) as answer:
+        assert answer.status in {200, 303}
+
+
+class TestDelivery:
+    async def test_airtime_is_sent_when_it_is_paid(self, demo: Demo) -> None:
+        order = await demo.buy(
+            "airtime", amount="5.50", airtime_phone="+233 20 000 0001", airtime_nw="VOD"
+        )
+        assert [each.operation for each in order.transactions] == ["mobile_money"]
+
+        await demo.settle()
+        await demo.settle()
+
+        _, sent = order.transactions
+        assert (sent.operation, sent.status, sent.amount) == ("airtime", "000", Decimal("5.50"))
+        assert order.state is PROCESSING
+        assert "Delivered" in await demo.page(order)
+
+    async def test_a_bill_is_paid_when_it_is_paid_for(self, demo: Demo) -> None:
+        order = await demo.buy("bill", biller="ECG", account="2000 0000 0001", amount="80")
+        await demo.settle()
+        await demo.settle()
+
+        assert order.delivered_by is not None
+        assert order.delivered_by.status is Status.SUCCESSFUL
+
+    async def test_a_delivery_that_fails_leaves_the_order_paid_and_calls_the_staff(
+        self, demo: Demo
+    ) -> None:
+        order = await demo.buy("bill", biller="ECG", account="200000000009", amount="80")
+        await demo.settle()
+
+        assert (order.state, order.needs_attention) == (PROCESSING, True)
+        assert "not_delivered" in kinds(order)
+
+    async def test_nothing_is_delivered_for_a_payment_that_failed(self, demo: Demo) -> None:
+        order = await demo.buy(
+            "bill", biller="ECG", account="200000000001", amount="80", phone="0244000009"
+        )
+        await demo.settle()
+
+        assert order.delivered_by is None
+
+
+class TestCallbacksThatChangeNothing:
+    @pytest.mark.parametrize("signature", ["", "0" * 64, "é"])
+    async def test_a_wrong_signature_is_refused(self, demo: Demo, signature: str) -> None:
+        order = await demo.buy()
+        before = facts(order)
+
+        answer = await demo.call_back(event(only(order)), signature)
+
+        assert (answer.status, facts(order)) == (401, before)
+
+    async def test_so_is_the_signature_of_other_bytes(self, demo: Demo) -> None:
+        await override(demo, match={"operation": "collect"}, callback={"bad_signature": True})
+        order = await demo.buy()
+
+        await demo.settle()
+
+        assert order.state is PENDING
+        async with demo.session.get(f"{demo.sandbox.url}/_sandbox/callbacks") as answer:
+            (sent,) = (await answer.json())["callbacks"]
+        assert sent["attempts"][0]["status_code"] == 401
+
+    async def test_no_signature_at_all_is_refused(self, demo: Demo) -> None:
+        order = await demo.buy()
+
+        async with demo.session.post(demo.settings.callback_url, data=event(only(order))) as answer:
+            assert answer.status == 401
+
+        assert order.state is PENDING
+
+    async def test_the_same_callback_twice_counts_once(self, demo: Demo) -> None:
+        await override(demo, match={"operation": "collect"}, callback={"duplicate": 3})
+        order = await demo.buy()
+        await demo.settle()
+        before = facts(order)
+        assert order.state is PROCESSING
+
+        answer = await demo.call_back(event(only(order)))
+
+        assert answer.status == 200
+        assert facts(order) == before
+        assert kinds(order).count("moved_processing") == 1
+        assert len(order.messages) == 1
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"event_type": "payment_refunded"},
+            {"event_type": None},
+            {"status": "001"},
+            {"status": 0},
+            {"transaction_id": ""},
+            {"amount": "12.5"},
+            {"amount": True},
+        ],
+        ids=str,
+    )
+    async def test_what_cannot_be_read_is_not_acknowledged(
+        self, demo: Demo, fields: dict[str, Any]
+    ) -> None:
+        order = await demo.buy()
+        before = facts(order)
+
+        answer = await demo.call_back(event(only(order), **fields))
+
+        assert (answer.status, facts(order)) == (400, before)
+
+    @pytest.mark.parametrize("body", [b"", b"paid", b"[]", b"NaN", b"[" * 60000, b'"\xff"'])
+    async def test_nor_is_what_is_no_json_object(self, demo: Demo, body: bytes) -> None:
+        assert (await demo.call_back(body)).status == 400
+
+    async def test_another_amount_is_kept_for_the_staff(self, demo: Demo) -> None:
+        order = await demo.buy()
+
+        for _ in range(2):
+            answer = await demo.call_back(event(only(order), amount=0.01))
+            assert answer.status == 200
+
+        assert (order.state, order.needs_attention) == (PENDING, True)
+        assert kinds(order).count("wrong_amount") == 1
+
+    async def test_one_that_contradicts_a_final_status_is_kept_for_the_staff(
+        self, demo: Demo
+    ) -> None:
+        order = await demo.buy()
+        await demo.settle()
+
+        await demo.call_back(event(only(order), event_type="payment_failure", status="001"))
+
+        assert (order.state, order.needs_attention) == (PROCESSING, True)
+        assert kinds(order)[-1] == "contradicted"
+
+    async def test_an_older_pending_one_says_nothing_new(self, demo: Demo) -> None:
+        order = await demo.buy()
+        await demo.settle()
+        before = facts(order)
+
+        await demo.call_back(event(only(order), event_type="payment_pending", status="002"))
+
+        assert facts(order) == before
+
+    async def test_one_without_an_order_is_kept_in_the_office(self, demo: Demo) -> None:
+        order = await demo.buy()
+        body = event(only(order), transaction_id="SHOP-of-last-year")
+
+        for _ in range(2):
+            assert (await demo.call_back(body)).status == 200
+
+        assert (await demo.get("/office")).count("SHOP-of-last-year") == 1
+        assert order.state is PENDING
+
+
+class TestNoCallback:
+    async def test_the_shop_asks_for_the_status(self, demo: Demo) -> None:
+        await override(demo, match={"operation": "collect"}, callback={"drop": True})
+        order = await demo.buy()
+        await demo.settle()
+        assert order.state is PENDING
+
+        await demo.ask_after(seconds=9)
+        assert order.state is PENDING
+        await demo.ask_after(seconds=1)
+
+        assert order.state is PROCESSING
+        assert kinds(order)[2:] == ["moved_processing", "sms_sent"]
+        assert order.notes[2].facts["source"] == "status_query"
+
+    async def test_a_late_callback_then_changes_nothing(self, demo: Demo) -> None:
+        await override(demo, match={"operation": "collect"}, callback={"delay_ms": 60_000})
+        order = await demo.buy()
+        await demo.settle()
+        await demo.ask_after(seconds=10)
+        before = facts(order)
+        assert order.state is PROCESSING
+
+        await demo.sandbox.advance(seconds=60)
+
+        assert facts(order) == before
+
+    async def test_it_asks_less_and_less_often(self, demo: Demo) -> None:
+        await override(demo, match={"operation": "collect"}, outcome={"status": "002"})
+        order = await demo.buy()
+
+        asked = []
+        for second in range(1, 101):
+            before = only(order).questions
+            await demo.ask_after(seconds=1)
+            if only(order).questions > before:
+                asked.append(second)
+
+        assert asked == [10, 30, 70]
+
+    async def test_a_record_that_is_gone_is_for_the_staff(self, demo: Demo) -> None:
+        """027 about a payment that the gateway once took says nothing about the money."""
+        await override(demo, match={"operation": "collect"}, outcome={"status": "002"})
+        order = await demo.buy()
+        await demo.sandbox.advance(minutes=16)
+
+        await demo.ask_after(seconds=10)
+
+        assert (order.state, order.needs_attention) == (PENDING, True)
+        assert kinds(order)[-1] == "record_gone"
+        assert not order.can_pay_again
+
+
+class TestNoClearAnswer:
+    """The request may have arrived: the shop asks, and never pays again under another id."""
+
+    async def test_a_payment_that_arrived_is_found(self, demo: Demo) -> None:
+        reset = {"connection_reset": True}
+        await fault(demo, match={"operation": "collect"}, fault=reset, times=1, processed=True)
+        await override(demo, match={"operation": "collect"}, callback={"drop": True})
+        order = await demo.buy()
+        assert kinds(order)[-1] == "unanswered"
+        assert "do not pay again" in await demo.page(order)
+
+        await demo.sandbox.advance(seconds=1)
+        await demo.ask_after(seconds=10)
+
+        assert order.state is PROCESSING
+        assert len(order.transactions) == 1
+
+    @pytest.mark.parametrize(
+        "lost",
+        [
+            {"fault": {"status": 503}},
+            {"fault": {"empty_response": True}, "processed": False},
+            {"fault": {"malformed_json": True}, "processed": False},
+        ],
+        ids=str,
+    )
+    async def test_one_that_never_arrived_fails_after_a_while(
+        self, demo: Demo, lost: dict[str, Any]
+    ) -> None:
+        await fault(demo, match={"operation": "collect"}, times=1, **lost)
+        order = await demo.buy()
+        assert order.state is PENDING
+
+        await demo.ask_after(seconds=10)
+        assert order.state is PENDING, "it may still be on its way"
+        await demo.ask_after(seconds=20)
+
+        assert order.state is FAILED
+        assert "never_arrived" in kinds(order)
+
+    async def test_a_gateway_that_is_away_is_asked_again(self, start_demo: StartDemo) -> None:
+        demo = await start_demo(gateway_url="http://127.0.0.1:1")
+        order = await demo.buy()
+
+        await demo.ask_after(seconds=10)
+
+        assert order.state is PENDING
+        assert kinds(order)[1:] == ["unanswered", "no_answer"]
+
+    async def test_a_request_that_is_too_much_is_sent_again_after_a_pause(
+        self, start_demo: StartDemo
+    ) -> None:
+        demo = await start_demo()
+        await fault(demo, match={"operation": "collect"}, fault={"status": 429}, times=2)
+        buying = asyncio.create_task(demo.buy())
+
+        for _ in range(2):
+            await demo.clock.sleepers(1)
+            demo.clock.advance(5)
+        order = await buying
+
+        assert kinds(order) == ["begun_mobile_money", "accepted"]
+
+
+async def test_an_sms_that_is_refused_changes_nothing_about_the_order(
+    start_demo: StartDemo,
+) -> None:
+    demo = await start_demo(sms_initial_units=0)
+    order = await demo.buy()
+
+    await demo.settle()
+
+    assert (order.state, order.messages) == (PROCESSING, [])
+    assert order.notes[-1].facts["code"] == "237"
