@@ -214,7 +214,11 @@ class CallbackView(TypedDict):
 
 
 SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
-FIELD_VALUES: Final = {"state": values_of(DeliveryState), "profile": values_of(Profile)}
+FIELD_VALUES: Final = {
+    "state": values_of(DeliveryState),
+    "profile": values_of(Profile),
+    "mode": values_of(ServiceMode),
+}
 
 
 def shown(callback: Callback) -> CallbackView:
