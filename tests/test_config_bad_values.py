@@ -1,4 +1,4 @@
-"""Every setting, given a bad value, stops the start with a sentence that names it."""
+"""A bad value of any setting stops the start with a message that names the setting."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from sandbox_sim.config import Settings, defaults
 from sandbox_sim.config_loading import load
 from tests.config_errors import config_error
 
-# Of every setting a bad value, as TOML, and words of the sentence that says so.
+# For every setting: a bad value as TOML, and words of the error message.
 BAD: dict[str, tuple[str, str]] = {
     "host": ("5", "must be a valid string"),
     "port": ("65536", "must be less than or equal to 65535"),

@@ -66,7 +66,7 @@ class PageParts:
             parts.store,
             parts.clock,
             facts,
-            parts.our_address,
+            parts.public_address,
             needs_login=settings.token is not None,
         )
 

@@ -75,7 +75,7 @@ from sandbox_sim.web.control.send_request import SendRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes
-from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
@@ -149,7 +149,7 @@ class Parts:
             Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
             activity=self.activity,
-            our_address=self.our_address,
+            public_address=self.public_address,
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
         )
@@ -170,7 +170,7 @@ class Parts:
             UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
             SnapshotRoutes(snapshots),
-            SeedRoutes(self.seeding(), self.our_address),
+            SeedRoutes(self.seeding(), self.public_address),
             *self.pages.groups,
         ]
 
@@ -384,9 +384,9 @@ class Parts:
         return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
 
     @cached_property
-    def our_address(self) -> OurAddress:
+    def public_address(self) -> PublicAddress:
         """The address that this server is reached at."""
-        return OurAddress(self.settings.public_url, self.settings.base_path)
+        return PublicAddress(self.settings.public_url, self.settings.base_path)
 
     @cached_property
     def settle_delay(self) -> timedelta:

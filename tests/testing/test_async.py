@@ -1,4 +1,4 @@
-"""`SandboxGateway` in coroutines, whose loop may also run the application that is called back."""
+"""`SandboxGateway` in coroutines, on a loop that may also run the receiver of callbacks."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ from tests.testing.conftest import collected, collection
 
 @pytest.fixture
 async def receiver(aiohttp_server: AiohttpServer) -> str:
-    """The address of an application that takes callbacks on the loop of the test."""
+    """The address of an application that receives callbacks on the loop of the test."""
 
     async def take(request: web.Request) -> web.Response:
         return web.Response(text=(await request.json())["trans_ref"])
@@ -71,7 +71,7 @@ async def test_what_waits_for_no_application_may_block(gateway: SandboxGateway) 
 async def test_blocking_the_loop_that_has_to_answer_is_refused(
     gateway: SandboxGateway, receiver: str, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(server, "BLOCKED_AFTER_S", 0.05)
     collected(gateway, callback_url=receiver)
 
     with pytest.raises(RuntimeError) as caught:

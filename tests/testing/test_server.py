@@ -1,4 +1,4 @@
-"""The server of a `SandboxGateway`, where the test run itself is in trouble."""
+"""The server of a `SandboxGateway` in a test run with a problem: no loop, a signal, or a fork."""
 
 import asyncio
 import http.client
@@ -34,18 +34,18 @@ def test_it_does_not_stop_for_those_who_wait_for_something_to_happen() -> None:
     client = http.client.HTTPConnection(gateway.url.removeprefix("http://"))
     wait = json.dumps({"timeout_s": 60})
     client.request("POST", "/_sandbox/sms/wait", wait, {"Content-Type": "application/json"})
-    collected(gateway)  # by then it has been heard
+    collected(gateway)  # by then the gateway has received the wait
     stopping = threading.Thread(target=gateway.__exit__, args=(None, None, None), daemon=True)
 
     stopping.start()
-    stopping.join(4)  # aiohttp would give it ten seconds
+    stopping.join(4)  # aiohttp alone would wait ten seconds
 
     assert not gateway.is_running
     client.close()
 
 
 class Interruption(BaseException):
-    """What comes of a signal, be it Ctrl-C or that of pytest-timeout."""
+    """Raised by a signal, as Ctrl-C or pytest-timeout send it."""
 
 
 @pytest.fixture

@@ -159,7 +159,9 @@ class NetworkProcessor:
         self, request: PaymentRequest, to: ConfiguredNetwork, attempt_id: str, reference: str
     ) -> SubmitRequest:
         payment, details = request.payment, request.details
-        address = f"{request.our_address()}/_networks/{to.name}/{attempt_id}" if attempt_id else ""
+        address = (
+            f"{request.public_address()}/_networks/{to.name}/{attempt_id}" if attempt_id else ""
+        )
         return SubmitRequest(
             attempt_id=attempt_id,
             reference=reference,

@@ -46,7 +46,7 @@ class Payments:
         self,
         payment: Payment,
         client: Client,
-        our_address: Callable[[], str],
+        public_address: Callable[[], str],
         details: PaymentDetails = NO_DETAILS,
     ) -> Reply:
         """Process a payment in one unit of work; returns when it is saved.
@@ -55,13 +55,13 @@ class Payments:
         when the answer is written. What is raised is an error of the store or a fault of ours; then
         nothing is held, and nothing was saved unless it was raised after the commit.
 
-        our_address: returns the address that this server is reached at.
+        public_address: returns the address that this server is reached at.
         details: what only a network reads.
         """
         processor = self._processors[client.mode]
         network_id = self._ids.network_transaction_id()
         now = self._clock.now()
-        request = PaymentRequest(payment, client, network_id, now, our_address, details)
+        request = PaymentRequest(payment, client, network_id, now, public_address, details)
         self._gate.hold(network_id)
         try:
             decision = await self._store.run(partial(_process, processor, request))

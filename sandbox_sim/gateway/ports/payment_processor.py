@@ -36,7 +36,7 @@ class PaymentRequest(NamedTuple):
     client: its mode has chosen the processor.
     network_transaction_id: eleven digits, new (D18); the gate holds it.
     received_at: gateway time, UTC.
-    our_address: returns the address that this server is reached at, without a slash at the end.
+    public_address: returns the address that this server is reached at, without a slash at the end.
     details: what only a network reads.
     """
 
@@ -44,7 +44,7 @@ class PaymentRequest(NamedTuple):
     client: Client
     network_transaction_id: str
     received_at: datetime
-    our_address: Callable[[], str]
+    public_address: Callable[[], str]
     details: PaymentDetails = NO_DETAILS
 
 

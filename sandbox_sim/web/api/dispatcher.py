@@ -24,7 +24,7 @@ from sandbox_sim.web.api.match_facts import match_facts_of
 from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
 from sandbox_sim.web.api.responses import Answer, explain, render
 from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
-from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -51,7 +51,7 @@ class Dispatcher:
         fault_injection: FaultInjection,
         *,
         activity: ActivityLog,
-        our_address: OurAddress,
+        public_address: PublicAddress,
         base_path: str,
         reject_status: int,
     ) -> None:
@@ -65,7 +65,7 @@ class Dispatcher:
         self._faults = faults
         self._fault_injection = fault_injection
         self._activity = activity
-        self._our_address = our_address
+        self._public_address = public_address
         self._reject_status = reject_status
 
     async def handle(self, request: IncomingRequest) -> Answer:
@@ -82,7 +82,7 @@ class Dispatcher:
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 raw = await request.read()
-                call = Call(admitted, raw, lambda: self._our_address(request), path.operation)
+                call = Call(admitted, raw, lambda: self._public_address(request), path.operation)
                 is_live = admitted.mode is _LIVE
                 if self._faults.loaded and not is_live:
                     fault = await self._choose_fault(call)

@@ -51,13 +51,13 @@ class Refused(Exception):
 class Call:
     """A request of a client that is allowed; reading the body fills in the last four fields.
 
-    our_address: returns the address that we are served at, for addresses in an answer.
+    public_address: returns the address that we are served at, for addresses in an answer.
     warnings: remarks about the body, beside those of its operation.
     """
 
     client: Client
     raw: bytes
-    our_address: Callable[[], str]
+    public_address: Callable[[], str]
     operation: Operation | None = None
     service_id: int | None = None
     transaction_id: str | None = None
@@ -159,7 +159,7 @@ class Operations:
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
         call.operation, call.transaction_id = body.operation, body.transaction_id
-        return self._payments.submit(body.payment(), call.client, call.our_address)
+        return self._payments.submit(body.payment(), call.client, call.public_address)
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""

@@ -29,7 +29,7 @@ from sandbox_sim.web.pages.search import Search, parse_search
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.pages.timeline import Settings
 from sandbox_sim.web.pages.troubles import troubles_of
-from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
 
 VIEWS: Final = {
@@ -79,7 +79,7 @@ class DashboardRoutes:
         store: Store,
         clock: Clock,
         settings: Settings,
-        our_address: OurAddress,
+        public_address: PublicAddress,
         *,
         needs_login: bool,
     ) -> None:
@@ -91,7 +91,7 @@ class DashboardRoutes:
         self._store = store
         self._clock = clock
         self._settings = settings
-        self._our_address = our_address
+        self._public_address = public_address
         self._needs_login = needs_login
 
     def routes(self) -> Sequence[Route]:
@@ -111,7 +111,7 @@ class DashboardRoutes:
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
         asked = Asked.of(request.query)
-        settings = self._settings._replace(url=self._our_address(request))
+        settings = self._settings._replace(url=self._public_address(request))
         callbacks = await self._listing.callbacks_of(asked.search)
         context = {
             "views": VIEWS,

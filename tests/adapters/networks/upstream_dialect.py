@@ -1,4 +1,4 @@
-"""The other side of `upstream`: another gateway."""
+"""The other gateway that the contract tests connect `upstream` to."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def reply(status: int, code: str, **fields: object) -> HttpReply:
 
 
 class UpstreamDialect:
-    """How another gateway speaks. `adapter` is broken on purpose in the tests of the contract."""
+    """The paths and messages of another gateway. Some tests pass an `adapter` that is broken."""
 
     secrets = (SECRET,)
     large_operation = Operation.DEPOSIT

@@ -1,4 +1,4 @@
-"""The signature of a callback, its attempts, and what each of them came to."""
+"""The signature of a callback, its attempts, and the result of each attempt."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The live feed: a ring of what happened, and a queue for each reader."""
+"""The live feed: a ring of past events, and a queue for each reader."""
 
 import asyncio
 import weakref
@@ -17,7 +17,7 @@ from sandbox_sim.domain.control.events import (
     NumberedEvent,
 )
 from sandbox_sim.gateway.control import event_feed as gateway_feed
-from sandbox_sim.gateway.control.event_feed import KEPT_FOR_S, PATIENCE_S, Feed, Reader
+from sandbox_sim.gateway.control.event_feed import KEPT_FOR_S, READER_STALLED_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
 ALL = EventFilter()
@@ -31,7 +31,7 @@ LARGE = event("x" * 10_000)
 
 
 class Passed(VirtualClock):
-    """A clock whose real time is what the test says."""
+    """A clock whose real time is set by the test."""
 
     seconds = 0.0
 
@@ -50,7 +50,7 @@ def feed(passed: Passed) -> Feed:
 
 
 class Listeners(ExitStack):
-    """Those who listen, and who of them was hung up on."""
+    """Adds readers to a feed, and notes which of them the feed disconnects."""
 
     def __init__(self, feed: Feed) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ def listeners(feed: Feed) -> Iterator[Listeners]:
 
 
 async def heard(reader: Reader) -> Sequence[NumberedEvent]:
-    """What it hears now."""
+    """The events that the reader gets now."""
     told = await reader.take(timeout_s=0)
     assert told is not None, "it is over"
     return told
@@ -184,13 +184,13 @@ class TestComingBack:
 
 
 class TestWhoDoesNotRead:
-    """Much waits for it, and it has taken none for long; one of the two is no fault."""
+    """The feed disconnects a reader only if many events wait for it and it takes none for long."""
 
     async def test_is_hung_up_on_while_others_go_on(
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         slow, fast = listeners.add("slow"), listeners.add("fast")
-        passed.seconds = PATIENCE_S
+        passed.seconds = READER_STALLED_S
         for number in range(1, MOST_WAITING + 2):
             assert listeners.hung_up == []
             feed.publish([event()])
@@ -205,13 +205,13 @@ class TestWhoDoesNotRead:
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         reader = listeners.add()
-        turn = asyncio.create_task(reader.take(timeout_s=PATIENCE_S))
+        turn = asyncio.create_task(reader.take(timeout_s=READER_STALLED_S))
         await asyncio.sleep(0)
 
-        passed.seconds = PATIENCE_S / 2
+        passed.seconds = READER_STALLED_S / 2
         for _ in range(3 * MOST_WAITING):
             feed.publish([event()])
-            passed.seconds += PATIENCE_S
+            passed.seconds += READER_STALLED_S
 
         told = await turn
         assert told is not None
@@ -226,7 +226,7 @@ class TestWhoDoesNotRead:
         for _ in range(4):
             feed.publish([event() for _ in range(300)])
             heard_of += len(await heard(reader))
-            passed.seconds += 0.9 * PATIENCE_S
+            passed.seconds += 0.9 * READER_STALLED_S
 
         while some := await ids(reader):
             heard_of += len(some)
@@ -264,7 +264,7 @@ class TestWhoDoesNotRead:
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         reader = listeners.add(wanted=EventFilter(service_id=56))
-        passed.seconds = PATIENCE_S
+        passed.seconds = READER_STALLED_S
         for _ in range(2 * MOST_WAITING):
             feed.publish([event(service_id=55)])
         feed.publish([event(service_id=56)])
@@ -293,7 +293,7 @@ class TestTheEnd:
 
 
 class TestBytes:
-    """The feed and what waits for its readers take so much memory, whatever the events are."""
+    """The feed and the queues of its readers have a limit in bytes, however large events are."""
 
     @pytest.fixture(autouse=True)
     def bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:

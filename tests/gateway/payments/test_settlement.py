@@ -1,4 +1,4 @@
-"""How a transaction ends: the status first, then the money, then the promise of a callback."""
+"""How a transaction ends: first its status, then the money, then the job for the callback."""
 
 import json
 from decimal import Decimal
@@ -26,7 +26,7 @@ THEN = after(seconds=1)
 
 
 class Desk:
-    """A settlement over a store in memory."""
+    """A settlement over a memory store."""
 
     def __init__(
         self,

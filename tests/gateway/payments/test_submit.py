@@ -26,7 +26,7 @@ REFUSED = Rejected(Outcome("402", "D13", "too little"), ("a warning",))
 
 
 class FakeProcessor:
-    """Gives one decision to every payment, and notes what it was asked for."""
+    """Gives one decision to every payment, and records the requests."""
 
     def __init__(self, decision: Accepted | Rejected | Exception) -> None:
         self.decision = decision
@@ -80,7 +80,7 @@ async def test_the_mode_of_the_client_chooses_the_processor(
     assert (len(desk.sandbox.requests), len(desk.production.requests)) == counts
 
 
-async def test_a_processor_gets_the_payment_with_its_client_id_time_and_our_address() -> None:
+async def test_a_processor_gets_the_payment_with_its_client_id_time_and_public_address() -> None:
     desk = Desk()
 
     reply = await desk.pay()
@@ -88,7 +88,7 @@ async def test_a_processor_gets_the_payment_with_its_client_id_time_and_our_addr
     (request,) = desk.sandbox.requests
     assert request[:2] == (PAYMENT, SANDBOX_CLIENT)
     assert (request.network_transaction_id, request.received_at) == (reply.awaited_by, NOW)
-    assert request.our_address() == "http://gateway.test"
+    assert request.public_address() == "http://gateway.test"
 
 
 async def test_an_accepted_payment_is_answered_and_its_jobs_are_added() -> None:
@@ -112,7 +112,7 @@ async def test_a_rejected_payment_is_answered_with_its_reason() -> None:
 
 @pytest.mark.decision("D16")
 class TestTheGate:
-    """The callback waits from before the payment is saved until its answer is written."""
+    """The gate holds the callback from before the payment is saved until its answer is written."""
 
     @pytest.mark.parametrize("decision", [TAKEN, REFUSED])
     async def test_it_holds_the_payment_until_the_caller_releases_it(
@@ -153,7 +153,7 @@ class TestTheGate:
 
 
 class TestBeforeTheAnswer:
-    """Where a processor waits for the outside world: after the commit, without a unit of work."""
+    """A processor may wait for other systems: after the commit, and outside a unit of work."""
 
     async def test_what_was_saved_is_committed_by_then(self) -> None:
         desk = Desk()

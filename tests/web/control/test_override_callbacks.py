@@ -28,12 +28,12 @@ DEAD = "http://127.0.0.1:9/nobody"
 
 
 def refs(receiver: Receiver) -> list[str]:
-    """Whose callbacks came, in order."""
+    """The transaction ids of the callbacks that arrived, in order."""
     return [delivery.body["trans_ref"] for delivery in receiver.deliveries]
 
 
 async def misbehaving(sandbox: Sandbox, **callback: Any) -> str:
-    """An override of the next payment's callback; its id."""
+    """Add an override for the callback of the next payment, and return its id."""
     return str((await override(sandbox, callback=callback, times=1))["id"])
 
 
@@ -290,8 +290,8 @@ class TestBeforeTheAnswer:
     async def test_a_receiver_that_waits_for_the_answer_gets_it(
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It may be one thread with the caller, and then answers only when it is answered."""
-        monkeypatch.setattr(override_selection, "PATIENCE_S", 0.05)
+        """A client with one thread answers the callback only after it has its own answer."""
+        monkeypatch.setattr(override_selection, "LONGEST_WAIT_S", 0.05)
         await misbehaving(sandbox, before_response=True)
         go_on = receiver.hang()
 
