@@ -148,6 +148,17 @@ def _card(value: str) -> str:
     return value
 
 
+def read_secret(name: str, path: str) -> str:
+    """The text of a file, without blanks around it. Raises `ValueError` with the setting's name."""
+    try:
+        secret = Path(path).expanduser().read_text("utf-8").strip()
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name}: the file cannot be read: {error}") from None
+    if not secret:
+        raise ValueError(f"{name}: the file {path} is empty")
+    return secret
+
+
 Prefix = Annotated[str, AfterValidator(_prefix)]
 LocalNumber = Annotated[str, AfterValidator(_local_number)]
 BasePath = Annotated[str, AfterValidator(_base_path)]

@@ -30,6 +30,10 @@ BAD: dict[str, tuple[str, str]] = {
     "quiet": ('"a little"', "must be a valid boolean"),
     "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
     "log_format": ('"xml"', "must be 'text' or 'json'"),
+    "cert": ('"/nowhere"', "needs key too"),
+    "key": ('"/nowhere"', "needs cert too"),
+    "tls": ('"perhaps"', "must be a valid boolean"),
+    "control_token_file": ('"/nowhere"', "the file cannot be read"),
     "tls_terminated": ('"perhaps"', "must be a valid boolean"),
     "control_token": ("5", "must be a valid string"),
     "allowed_hosts": ('["https://gateway.example"]', "must be a host such as gateway.example"),
@@ -145,7 +149,7 @@ class TestBadValues:
             ({"mode": "X"}, "mode", "must be 'S' or 'P'"),
             ({"service_ids": [0]}, "service_ids[0]", "must be greater than or equal to 1"),
             ({"secret": "c"}, "secret", "is unknown; did you mean secret_key?"),
-            ({"x": "c"}, "x", "is unknown; there are client_key, secret_key, mode, service_ids"),
+            ({"x": "c"}, "x", "is unknown; there are client_key, secret_key, secret_key_file"),
         ],
     )
     @pytest.mark.decision("D2")

@@ -84,7 +84,8 @@ class Parts:
         self.clock = clock
         self.ids = ids
         self.gate = gate
-        self.http_sender = HttpCallbackSender(clock, settings.receivers())
+        trusted = settings.trusted_file
+        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=trusted)
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
         self.connections = divide_descriptors(current_limit())

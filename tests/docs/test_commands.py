@@ -20,6 +20,7 @@ from sandbox_sim.config_loading import load
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
+from tests.tls_files import certificate_files
 from tests.web.events import listening
 
 # Other tests run these: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
@@ -48,6 +49,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
     monkeypatch.setattr(workers, "supervise", ready_at_once)
     monkeypatch.setattr(logs, "configure", lambda *_: None)
     monkeypatch.setattr(serve_command, "registered", lambda *_: nullcontext())
+    monkeypatch.setattr(serve_command, "tls_context", lambda _: None)  # makes no authority
     monkeypatch.setenv("XDG_STATE_HOME", "/home/ama/.local/state")
 
     def run(words: Sequence[str]) -> str:
@@ -108,6 +110,7 @@ async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    certificate_files(tmp_path)
     sandbox = await start_sandbox(settle_delay_ms=0)
 
     for command in page.commands():
@@ -133,7 +136,7 @@ def test_the_pages_have_commands_with_outputs() -> None:
     """Otherwise the test above would compare nothing."""
     compared = [command for page in PAGES for command in page.commands() if command.output]
 
-    assert len(compared) == 16
+    assert len(compared) == 17
 
 
 async def test_the_live_feed_sends_what_stands_below_it(sandbox: Sandbox) -> None:

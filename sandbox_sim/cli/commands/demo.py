@@ -73,6 +73,9 @@ def demo(
 def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Settings:
     """The settings as for `serve`, with those of a demonstration in place of the defaults."""
     loaded = load_or_exit(config_file, flags)
+    if loaded.settings.scheme != "http":
+        click.echo("tls: the demo speaks plain HTTP; leave tls, cert and key out", err=True)
+        raise SystemExit(1)
     demo_only = {name: value for name, value in DEMO_SETTINGS.items() if name not in loaded.origins}
     return loaded.settings.model_copy(update=demo_only)
 
