@@ -248,7 +248,7 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in lines]
 
     names = (
-        "callbacks clock compare config doctor explain faults inbox ledger openapi overrides "
+        "callbacks clock compare config demo doctor explain faults inbox ledger openapi overrides "
         "readyz requests reset seed serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
