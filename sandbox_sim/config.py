@@ -1,6 +1,7 @@
 """The settings: their names, types, defaults and descriptions. `config_loading` reads them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
@@ -15,6 +16,7 @@ from pydantic import (
 )
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
+from sandbox_sim.config_networks import NetworkTable, RouteTable, problems_of_networks
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
@@ -231,6 +233,23 @@ class Settings(BaseModel):
         description="Headers that every callback carries in addition to its own.",
     )
 
+    production: bool = Field(
+        False, description="Credentials of mode P work: their payments go to networks."
+    )
+    allow_memory: bool = Field(
+        False, description="Production may use store memory:, which forgets all payments."
+    )
+    networks: dict[str, NetworkTable] = Field(
+        {},
+        examples=[{"staging": {"adapter": "simulated"}}],
+        description="The networks of production, by a name of your own: adapter and its settings.",
+    )
+    routes: list[RouteTable] = Field(
+        [],
+        examples=[[{"network": "staging", "nw": ["MTN"]}]],
+        description="Which network carries what, by operation and nw; the first that fits.",
+    )
+
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS],
         min_length=1,
@@ -263,6 +282,7 @@ class Settings(BaseModel):
         if self.workers > 1 and not is_postgres(self.store):
             needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
             problems.append(f"workers: {self.workers} {needed}; store is {self.store}")
+        problems += problems_of_networks(self)
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -311,16 +331,19 @@ class Settings(BaseModel):
     def receivers(self) -> CallbackHosts:
         """The hosts that callbacks may go to."""
         lists = self.callback_hosts
-        return CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        parsed = CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        return replace(parsed, refuse_private=self.production)
 
-    def routes(self) -> CallbackRoutes:
+    def callback_routes(self) -> CallbackRoutes:
         """The rewrites and additional headers of callbacks."""
         headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
         return CallbackRoutes.parse(self.callback_rewrites, headers)
 
     def clients(self) -> dict[str, Client]:
         """The clients by their key."""
-        return {entry.client_key: entry.client() for entry in self.credentials}
+        found = (entry.client() for entry in self.credentials)
+        modes = {ServiceMode.SANDBOX, *([ServiceMode.PRODUCTION] if self.production else [])}
+        return {each.client_key: replace(each, served=each.mode in modes) for each in found}
 
 
 def state_folder() -> Path:

@@ -17,9 +17,11 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from sandbox_sim.config import Settings
+from sandbox_sim.config_networks import merged_variables
 from sandbox_sim.domain.suggestions import nearest, suggestion
 
 ENV_PREFIX: Final = "SANDBOX_SIM_"
+NETWORK_PREFIX: Final = f"{ENV_PREFIX}NETWORKS__"
 _ENVIRONMENT: Final = "environment"
 _FLAG: Final = "flag"
 # These give values as text: lists and tables in JSON.
@@ -58,6 +60,9 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
             problems += undecodable
         values |= known
         origins |= dict.fromkeys(known, origin)
+        if origin == _ENVIRONMENT and (variables := _network_variables()):
+            values["networks"] = merged_variables(values.get("networks", {}), variables)
+            origins.setdefault("networks", origin)
     settings = _settings(values, origins, problems)
     return Loaded(settings, {**origins, **dict.fromkeys(settings.turned_on_by_lenient, "lenient")})
 
@@ -98,6 +103,15 @@ def _file_values(file: Path) -> Mapping[str, Any]:
 def _environment() -> Mapping[str, str]:
     names = {f"{ENV_PREFIX}{name}".lower(): name for name in Settings.model_fields}
     return {names[key.lower()]: text for key, text in os.environ.items() if key.lower() in names}
+
+
+def _network_variables() -> Mapping[str, str]:
+    """The variables of settings of one network, by what follows the beginning of their names."""
+    return {
+        key[len(NETWORK_PREFIX) :]: text
+        for key, text in os.environ.items()
+        if key.upper().startswith(NETWORK_PREFIX)
+    }
 
 
 def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Sequence[str]]:

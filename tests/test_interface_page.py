@@ -312,7 +312,7 @@ def unnamed(path: str) -> str:
 
 
 def test_the_control_api_has_the_routes_of_the_page_and_no_others() -> None:
-    named = re.findall(r"^\| `([A-Z]+ /_sandbox/[^`]+)` \|", CONTROL.text, re.MULTILINE)
+    named = re.findall(r"^\| `([A-Z]+ /_sandbox/[^`]*)` \|", CONTROL.text, re.MULTILINE)
 
     assert len(routes()) > 40
     assert {unnamed(each) for each in named} == {unnamed(each) for each in routes()}

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from sandbox_sim.cli.serve.command import _show_ready
 from sandbox_sim.config import LENIENT, Settings
 from sandbox_sim.config_loading import load, settings_from
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from tests.conftest import Sandbox, StartSandbox
 
 pytestmark = pytest.mark.decision("D34")
@@ -123,7 +123,12 @@ def test_serve_has_the_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     from sandbox_sim.cli.serve import command  # noqa: PLC0415
 
     flags: dict[str, str] = {}
-    monkeypatch.setattr(command, "run", lambda _file, given, **_: flags.update(given) or 0)
+
+    def run(_file: object, given: dict[str, str], **_: object) -> int:
+        flags.update(given)
+        return 0
+
+    monkeypatch.setattr(command, "run", run)
 
     result = CliRunner().invoke(main, ["serve", "--lenient"])
 

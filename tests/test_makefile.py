@@ -57,7 +57,7 @@ def test_help_lists_every_target() -> None:
     (targets,) = (line for line in makefile.splitlines() if line.startswith(".PHONY: "))
 
     shown = subprocess.run(
-        ["make", "help"],  # noqa: S607 -- wherever it is
+        ["make", "--no-print-directory", "help"],  # noqa: S607 -- wherever it is
         cwd=ROOT,
         capture_output=True,
         text=True,

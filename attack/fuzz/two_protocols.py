@@ -25,7 +25,7 @@ _DIFFERS: Final = re.compile(rb'(Date|X-Sandbox-Request-Id): [^\r]*|"last_update
 _STATUS: Final = re.compile(rb"HTTP/1\.[01] (\d\d\d) ")
 
 
-class Patience(NamedTuple):
+class Deadlines(NamedTuple):
     """Seconds to wait for the next answer, and between the pieces of a stream."""
 
     silence_s: float
@@ -33,13 +33,13 @@ class Patience(NamedTuple):
 
 
 # A busy machine answers late, and pieces that it joins are parsed as one: aiohttp then drops the
-# requests before a broken one. So what differs is tried again with more patience, and counts if
+# requests before a broken one. So what differs is tried again with longer deadlines, and counts if
 # aiohttp's protocol never answers so, however the pieces were joined.
-_PATIENCE: Final = (
-    Patience(0.3, 0.001),
-    Patience(1.5, 0.05),
-    Patience(3.0, 0.3),
-    Patience(6.0, 1.0),
+_DEADLINES: Final = (
+    Deadlines(0.3, 0.001),
+    Deadlines(1.5, 0.05),
+    Deadlines(3.0, 0.3),
+    Deadlines(6.0, 1.0),
 )
 
 
@@ -86,16 +86,16 @@ async def _problem(server: Server, each: Stream, services: tuple[int, int]) -> s
     """How our protocol differs on this stream from everything that aiohttp's does with it."""
     theirs: list[Done] = []
     problems: list[str] = []
-    for patience in _PATIENCE:
+    for deadlines in _DEADLINES:
         pieces = each.pieces(b"%d" % services[0]), each.pieces(b"%d" % services[1])
         ours, other = await asyncio.gather(
-            _done(server, pieces[0], services[0], patience, by_aiohttp=False),
-            _done(server, pieces[1], services[1], patience, by_aiohttp=True),
+            _done(server, pieces[0], services[0], deadlines, by_aiohttp=False),
+            _done(server, pieces[1], services[1], deadlines, by_aiohttp=True),
         )
         theirs.append(other)
-        if patience is not _PATIENCE[0]:
+        if deadlines is not _DEADLINES[0]:
             whole = [each.of_service(b"%d" % services[1])]
-            theirs.append(await _done(server, whole, services[1], patience, by_aiohttp=True))
+            theirs.append(await _done(server, whole, services[1], deadlines, by_aiohttp=True))
         problems = [p for p in (difference(ours, one, each.answers) for one in theirs) if p]
         if len(problems) < len(theirs):
             return None
@@ -138,12 +138,12 @@ async def _done(
     server: Server,
     pieces: Sequence[bytes],
     service_id: int,
-    patience: Patience,
+    deadlines: Deadlines,
     *,
     by_aiohttp: bool,
 ) -> Done:
     """Send a stream for this service, which no other stream uses at the time."""
-    answers = await answered(server.port, pieces, patience, by_aiohttp=by_aiohttp)
+    answers = await answered(server.port, pieces, deadlines, by_aiohttp=by_aiohttp)
     search = {"match": {"service_id": service_id}, "limit": 1000}
     found = (await server.ask("/_sandbox/requests/find", search)).json()["requests"]
     await server.ask(f"/_sandbox/requests?service_id={service_id}", method="DELETE")
@@ -151,16 +151,16 @@ async def _done(
 
 
 async def answered(
-    port: int, pieces: Sequence[bytes], patience: Patience, *, by_aiohttp: bool
+    port: int, pieces: Sequence[bytes], deadlines: Deadlines, *, by_aiohttp: bool
 ) -> bytes:
     """Everything that comes until the server closes, or is silent for this long."""
     async with connected(port) as streams:
         if by_aiohttp:
             streams[1].write(LIVEZ)
             await read_response(streams[0])
-        sending = asyncio.create_task(_send(streams, pieces, patience.gap_s))
+        sending = asyncio.create_task(_send(streams, pieces, deadlines.gap_s))
         try:
-            return await _received(streams[0], patience.silence_s)
+            return await _received(streams[0], deadlines.silence_s)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)

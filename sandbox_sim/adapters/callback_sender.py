@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
+from sandbox_sim.adapters.container import in_container
 from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.gateway.ports import Clock
@@ -31,6 +32,13 @@ KEPT_IDLE: Final = 32
 _BODY_TIMEOUT_S: Final = 2.0
 # With these errors no call left this machine.
 _SHORTAGE_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+# How OpenSSL names an answer that is not TLS: that of a server which speaks plain HTTP.
+_NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
+_USE_HTTP: Final = "it speaks plain HTTP there: use http:// in the address"
+_OWN_LOCALHOST: Final = (
+    "this gateway runs in a container, where localhost is the container itself: use "
+    "host.docker.internal, or the setting callback_rewrites"
+)
 _NO_ADDRESS = "callback_url is no address that can be called"
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
@@ -120,6 +128,8 @@ class HttpCallbackSender:
 
     hosts: where callbacks may go.
     resolver: looks names up; by default the machine's resolver.
+    containerized: the gateway runs in a container, so `localhost` is the container; by default
+    it is found out.
     """
 
     def __init__(
@@ -127,10 +137,13 @@ class HttpCallbackSender:
         clock: Clock,
         hosts: CallbackHosts = CallbackHosts(),  # noqa: B008 -- frozen
         resolver: AbstractResolver | None = None,
+        *,
+        containerized: bool | None = None,
     ) -> None:
         self._clock = clock
         self._hosts = hosts
         self._resolver = resolver
+        self._containerized = in_container() if containerized is None else containerized
         self._session: aiohttp.ClientSession | None = None
         # For calls while enough connections are idle: it closes each after the response.
         self._closing_session: aiohttp.ClientSession | None = None
@@ -203,6 +216,8 @@ class HttpCallbackSender:
                             await _read_first_bytes(response, data.body)
         except Exception as error:  # an attempt that is not recorded would never be retried
             failure_kind, problem = _describe(error, timeout)
+            if self._containerized and _is_refused_by_localhost(error):
+                problem += f"; {_OWN_LOCALHOST}"
         finally:
             self._calls -= 1
         refusal = data.check.refusal if data.check else None
@@ -236,6 +251,8 @@ def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
             return FailureKind.CERTIFICATE, f"{problem}: {error.certificate_error}"
         case aiohttp.ClientConnectorSSLError():
             problem = f"no TLS connection to {error.host}:{error.port}"
+            if getattr(error.os_error, "reason", None) in _NOT_TLS:
+                return FailureKind.TLS, f"{problem}: {_USE_HTTP}"
             return FailureKind.TLS, f"{problem}: {error.strerror or error}"
         case OSError() if error.errno in _SHORTAGE_ERRNOS:
             return (
@@ -252,3 +269,7 @@ def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
         case _:
             problem = f"the exchange broke off: {str(error) or type(error).__name__}"
             return FailureKind.EXCHANGE, problem
+
+
+def _is_refused_by_localhost(error: Exception) -> bool:
+    return isinstance(error, aiohttp.ClientConnectorError) and error.host == "localhost"

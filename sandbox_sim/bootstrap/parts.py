@@ -10,15 +10,21 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.bootstrap.page_parts import PageParts
+from sandbox_sim.bootstrap.production import (
+    Production,
+    live_handlers,
+    live_paths,
+    notification_handler,
+    processors_of,
+    running,
+)
+from sandbox_sim.bootstrap.rules import facts_of, rate_limit_of, sandbox_of
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
-from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
-from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.payments.magic_outcomes import MagicOutcomes
 from sandbox_sim.domain.payments.payment_rules import Sandbox
-from sandbox_sim.domain.rate_limit import RateLimit
 from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
@@ -40,7 +46,6 @@ from sandbox_sim.gateway.control.wait_for_records import Waiters
 from sandbox_sim.gateway.id_allocation import IdAllocation
 from sandbox_sim.gateway.ledger.accounts import Accounts
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
@@ -66,11 +71,11 @@ from sandbox_sim.web.control.manual_actions import ManualActionRoutes
 from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
 from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
+from sandbox_sim.web.control.send_request import SendRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
-from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
-from sandbox_sim.web.pages.card_page import CardPageRoutes
-from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.openapi.routes import OpenapiRoutes
+from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
@@ -99,22 +104,32 @@ class Parts:
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
         self.store = EventPublishingStore(store, self.feed, clock, self.waiters)
+        self.production = None
+        if settings.production:
+            callback_for = self.settlement.callback_for
+            self.production = Production(settings, clock, ids, self.store, callback_for)
 
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
+        dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
-        groups = [*self.route_groups(), events, OpenapiRoutes(lambda: app[ROUTES], self.facts())]
+        sending = SendRoutes(dispatcher, self.clients.values())
+        description = OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings))
+        groups = [*self.route_groups(), sending, events, description]
         app = make_app(
-            self.dispatcher(api_routes),
+            dispatcher,
             api_routes,
             [route for group in groups for route in group.routes()],
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
+            self.pages.browser_pages(dispatcher.paths),
+            self.pages.templates,
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
             fast_path=self.settings.fast_path,
+            notified=notification_handler(self.production),
         )
         app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
@@ -124,8 +139,8 @@ class Parts:
     def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
         """Answers the paths of the interface."""
         return Dispatcher(
-            Authentication(self.clients.values(), self.clock, self.limit()),
-            by_path(routes),
+            Authentication(self.clients.values(), self.clock, rate_limit_of(self.settings)),
+            by_path(routes, live_paths(self.production, self.payments)),
             self.gate,
             self.ids,
             self.clock,
@@ -133,7 +148,7 @@ class Parts:
             Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
             activity=self.activity,
-            our_address=self.our_address,
+            public_address=self.public_address,
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
         )
@@ -146,7 +161,7 @@ class Parts:
             RecordRoutes(self.records, self.record_ids),
             ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
             CallbackRetryRoutes(self.callback_retries),
-            InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients),
+            self.inbox_routes(),
             ClockRoutes(self.clock, self.clock_control),
             UserRuleRoutes(
                 self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
@@ -154,8 +169,8 @@ class Parts:
             UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
             LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
             SnapshotRoutes(snapshots),
-            SeedRoutes(self.seeding(), self.our_address),
-            CardPageRoutes(self.pages),
+            SeedRoutes(self.seeding(), self.public_address),
+            *self.pages.groups,
         ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
@@ -166,7 +181,7 @@ class Parts:
             await self.clock_control.start()
             await self.user_rules.load()
             await self.callback_reordering.load()
-            async with self.http_sender:
+            async with self.http_sender, running(self.production, self.store):
                 loops = (self.jobs, self.journal, self.id_allocation, self.activity)
                 tasks = [asyncio.create_task(each.run_forever()) for each in loops]
                 yield
@@ -178,27 +193,25 @@ class Parts:
         finally:
             await self.store.close()
 
-    def facts(self) -> ServerFacts:
-        """What the OpenAPI document says of this server."""
-        return ServerFacts(
-            self.settings.base_path,
-            self.settings.sandbox_reject_status,
-            needs_token=self.settings.token is not None,
-        )
+    def inbox_routes(self) -> InboxRoutes:
+        """The inboxes; a browser sees their messages as a page."""
+        view = self.pages.inbox.view
+        return InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients, view)
 
     def operations(self) -> Operations:
         """The twelve operations."""
         return Operations(
-            self.payments(),
+            self.payments,
             Queries(self.store, self.clock, self.accounts),
             self.sms,
             self.overrides,
             card_entry=self.settings.sandbox_card_entry,
         )
 
+    @cached_property
     def payments(self) -> Payments:
         """The six payment operations."""
-        processors = {ServiceMode.SANDBOX: self.sandbox_processor}
+        processors = processors_of(self.sandbox_processor, self.production)
         return Payments(self.store, self.clock, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
@@ -216,12 +229,6 @@ class Parts:
             transition=self.transition,
         )
 
-    def limit(self) -> RateLimit | None:
-        """The limit of requests a minute; None if there is none."""
-        if self.settings.rate_limit_per_minute is None:
-            return None
-        return RateLimit(self.settings.rate_limit_per_minute, self.settings.rate_limit_burst)
-
     @cached_property
     def jobs(self) -> Scheduler:
         """Runs the jobs; each kind has its handler here."""
@@ -230,6 +237,8 @@ class Parts:
             JobKind.SETTLE_SMS: self.sms.on_due,
             JobKind.DELIVER: self.deliveries.take,
             JobKind.RELEASE: self.callback_reordering.on_due,
+            JobKind.DELIVER_LIVE: self.deliveries.take,
+            **live_handlers(self.production),
         }
         return Scheduler(self.store, self.clock, self.deliveries, handlers)
 
@@ -247,7 +256,7 @@ class Parts:
             self.sender,
             schedule,
             self.gate,
-            self.settings.routes(),
+            self.settings.callback_routes(),
             self.callback_reordering,
             self.connections.callbacks,
             activity=self.activity,
@@ -306,24 +315,12 @@ class Parts:
     @cached_property
     def sandbox(self) -> Sandbox:
         """The settings of the sandbox rules."""
-        settings = self.settings
-        return Sandbox(
-            allowlist=Allowlist(
-                prefixes=tuple(settings.allowed_prefixes),
-                numbers=frozenset(settings.allowed_numbers),
-                accept_international=settings.accept_international,
-                match_network=settings.match_network,
-            ),
-            test_cards=settings.test_cards,
-            reject_duplicates=settings.duplicates == "reject",
-            lenient=frozenset(settings.turned_on_by_lenient),
-            magic_outcomes=MagicOutcomes.parse(settings.magic_outcomes),
-        )
+        return sandbox_of(self.settings)
 
     @cached_property
-    def pages(self) -> CardPages:
-        """The hosted card pages."""
-        return CardPages(self.store, self.clock, self.settlement, self.sandbox)
+    def pages(self) -> PageParts:
+        """The pages for people."""
+        return PageParts(self)
 
     @cached_property
     def overrides(self) -> Overrides:
@@ -386,9 +383,9 @@ class Parts:
         return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
 
     @cached_property
-    def our_address(self) -> OurAddress:
+    def public_address(self) -> PublicAddress:
         """The address that this server is reached at."""
-        return OurAddress(self.settings.public_url, self.settings.base_path)
+        return PublicAddress(self.settings.public_url, self.settings.base_path)
 
     @cached_property
     def settle_delay(self) -> timedelta:

@@ -99,6 +99,12 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
     "--store",
     help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
 )
+@click.option(
+    "--production",
+    flag_value="true",
+    default=None,
+    help="Credentials of mode P work: their payments go to networks.",
+)
 @click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
 @click.option(
     "--quiet",

@@ -16,7 +16,7 @@ from sandbox_sim import __version__
 from sandbox_sim.cli.tables import printable
 
 # Seconds for an answer that comes at once.
-PATIENCE_S: Final = 30.0
+REQUEST_TIMEOUT_S: Final = 30.0
 _BRIEFLY_S: Final = 5.0
 # Arguments that are not UTF-8 are sent as the bytes that were typed.
 _AS_GIVEN: Final = "surrogateescape"
@@ -89,7 +89,7 @@ class Gateway:
         *path: object,
         query: Sequence[tuple[str, object]] = (),
         body: Mapping[str, object] | None = None,
-        patience_s: float = PATIENCE_S,
+        timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> Answer:
         """Send one request to the control API, to `/_sandbox/` and the parts of the path.
 
@@ -100,7 +100,7 @@ class Gateway:
         if query:
             target += "?" + urlencode(query, errors=_AS_GIVEN)
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
-        answer = self.send(method, target, headers, body, patience_s)
+        answer = self.send(method, target, headers, body, timeout_s)
         document = self._document(answer)
         if answer.status >= 400:
             raise Refused(answer.status, self._error_message(answer.status, document))
@@ -111,7 +111,7 @@ class Gateway:
         path: str,
         body: Mapping[str, object],
         credentials: tuple[str, str],
-        patience_s: float = PATIENCE_S,
+        timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> Answer:
         """Send one request to the gateway's own interface, and return every kind of answer.
 
@@ -121,7 +121,7 @@ class Gateway:
         pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
         headers = {"Authorization": f"Basic {pair}"}
         try:
-            answer = self.send("POST", path, headers, body, patience_s)
+            answer = self.send("POST", path, headers, body, timeout_s)
             document = self._document(answer)
         except Failure as failure:
             raise self._fault_of(body) or failure from None
@@ -135,7 +135,7 @@ class Gateway:
         target: str,
         headers: Mapping[str, str],
         body: Mapping[str, object] | None = None,
-        patience_s: float = PATIENCE_S,
+        timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> Answer:
         """Send one request and return its answer. Raises `Unreachable`."""
         connect = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
@@ -145,7 +145,7 @@ class Gateway:
             sent["Content-Type"] = "application/json"
             raw = json.dumps(body).encode()
         try:
-            connection = connect(self._host or "", self._port, timeout=patience_s)
+            connection = connect(self._host or "", self._port, timeout=timeout_s)
             try:
                 encoded = {name: value.encode() for name, value in sent.items()}
                 connection.request(method, self._base_path + target, raw, encoded)
@@ -154,7 +154,7 @@ class Gateway:
             finally:
                 connection.close()
         except TimeoutError:
-            raise Unreachable(self.address, f"no answer within {patience_s:g} s") from None
+            raise Unreachable(self.address, f"no answer within {timeout_s:g} s") from None
         except OSError as error:
             raise Unreachable(self.address, error.strerror or str(error)) from None
         except (http.client.HTTPException, ValueError) as error:
@@ -167,7 +167,7 @@ class Gateway:
         match = {name: body[name] for name in ("service_id", "transaction_id") if name in body}
         search = {"match": match, "limit": 1}
         try:
-            answer = self.control("POST", "requests", "find", body=search, patience_s=_BRIEFLY_S)
+            answer = self.control("POST", "requests", "find", body=search, timeout_s=_BRIEFLY_S)
         except Refused as refused:
             text = f"no whole answer came, and why cannot be seen: {refused.message}"
             return Failure(text) if refused.status == 401 else None

@@ -17,7 +17,7 @@ from sandbox_sim.domain.callbacks.receiver_checks import reference_of
 
 PLACEHOLDERS: Final = ("{reference}", "{transaction_id}")
 # Real time that a receiver has to mark an order as paid after it has acknowledged the callback.
-PATIENCE_S: Final = 3.0
+ORDER_TIMEOUT_S: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.25
 # Real time that one run of a command may take.
 TIMEOUT_S: Final = 30.0
@@ -46,7 +46,7 @@ class OrderCommands:
 
     async def becomes_paid(self, callback: Callback) -> bool:
         """Whether the order counts as paid within a few seconds."""
-        until = self._clock.monotonic() + PATIENCE_S
+        until = self._clock.monotonic() + ORDER_TIMEOUT_S
         while not await self.is_paid(callback):
             if self._clock.monotonic() >= until:
                 return False

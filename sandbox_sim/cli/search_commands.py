@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.client import PATIENCE_S
+from sandbox_sim.cli.client import REQUEST_TIMEOUT_S
 from sandbox_sim.cli.matching import Pairs, filtered, given, matched, matching, where_option
 from sandbox_sim.cli.record_views import Kind
 from sandbox_sim.cli.session import Session, asks
@@ -168,9 +168,9 @@ def add_wait(group: click.Group, kind: Kind) -> None:
         **filters: str | None,
     ) -> None:
         body = wait_body(matched(filters, match, exactly), count, timeout)
-        patience_s = timeout + PATIENCE_S
+        timeout_s = timeout + REQUEST_TIMEOUT_S
         answer = session.gateway.control(
-            "POST", kind.plural, "wait", body=body, patience_s=patience_s
+            "POST", kind.plural, "wait", body=body, timeout_s=timeout_s
         )
         session.show(answer, lambda document: kind.lines(document[kind.plural]))
 

@@ -14,13 +14,17 @@ class ServiceMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One credential set; empty `service_ids` means that it may use any service."""
+    """One credential set; empty `service_ids` means that it may use any service.
+
+    served: whether the server serves its mode; one of mode P is refused without production (D32).
+    """
 
     client_key: str
     secret_key: str = field(repr=False)
     mode: ServiceMode = ServiceMode.SANDBOX
     service_ids: frozenset[int] = frozenset()
     callback_profile: str | None = None
+    served: bool = True
 
     def may_use(self, service_id: int) -> bool:
         """Whether the client may use this service."""

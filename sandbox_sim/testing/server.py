@@ -2,7 +2,7 @@
 
 It answers blocking tests and tests in coroutines alike. One thing cannot work: a call that blocks
 an event loop until a callback is answered, where the same loop has to answer it. Such a call raises
-`RuntimeError` after `PATIENCE_S` of real time.
+`RuntimeError` after `BLOCKED_AFTER_S` of real time.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from sandbox_sim.web.transport.server import GatewayRunner
 
 T = TypeVar("T")
 
-PATIENCE_S: Final = 1.0
+BLOCKED_AFTER_S: Final = 1.0
 # Seconds for requests in progress at the stop; only a thread that a test left behind has one then.
 # With 0, aiohttp would wait for it.
 _GRACE_S: Final = 0.05
@@ -107,7 +107,7 @@ class Server:
 
         try:
             self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
-            while instead and _in_event_loop() and not wait([result], PATIENCE_S).done:
+            while instead and _in_event_loop() and not wait([result], BLOCKED_AFTER_S).done:
                 self._refuse_to_hang(instead)
             return _outcome(result)
         except BaseException:
@@ -138,7 +138,7 @@ class Server:
             return
         raise RuntimeError(
             f"this blocks the running event loop, and {called[0]} has not answered its callback "
-            f"for {PATIENCE_S:g} s: if that is served by the same loop, it never can. "
+            f"for {BLOCKED_AFTER_S:g} s: if that is served by the same loop, it never can. "
             f"In a coroutine write `{instead}`"
         )
 

@@ -1,11 +1,15 @@
 """The aiohttp application: its router has the control API, all other paths go to the dispatcher.
 
 `server.GatewayRunner` serves it, and asks the router only for paths that begin with one of `OURS`.
+A browser gets pages in place of JSON errors.
 """
 
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from http import HTTPStatus
+from itertools import product
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -15,6 +19,7 @@ from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.control.record_ids import AmbiguousId
 from sandbox_sim.gateway.ports import StoreError
 from sandbox_sim.web.api.dispatcher import Dispatcher, expect
+from sandbox_sim.web.browser import wants_page
 from sandbox_sim.web.control.access import Guard
 from sandbox_sim.web.control.errors import (
     AMBIGUOUS,
@@ -28,7 +33,10 @@ from sandbox_sim.web.control.errors import (
 )
 from sandbox_sim.web.control.handlers import aiohttp_handler
 from sandbox_sim.web.control.input_parsing import BadInput
-from sandbox_sim.web.routes import CONTROL_PREFIX, ErrorCode, Route
+from sandbox_sim.web.networks.notifications import NETWORKS_PREFIX
+from sandbox_sim.web.pages.browser_pages import BrowserPages
+from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.routes import CONTROL_PREFIX, JSON, ErrorCode, Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
 log = logging.getLogger("sandbox_sim.requests")
@@ -43,6 +51,9 @@ FAST_PATH = web.AppKey("FAST_PATH", bool)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # The table of routes: those of the interface, then those of the control API.
 ROUTES = web.AppKey("ROUTES", Sequence[Route])
+# Answers browsers outside the control API.
+BROWSER_PAGES = web.AppKey("BROWSER_PAGES", BrowserPages)
+TEMPLATES = web.AppKey("TEMPLATES", Templates)
 # Waits for callbacks that are being sent when the server stops, for at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
@@ -52,24 +63,37 @@ def make_app(
     api_routes: Iterable[Route],
     control_routes: Iterable[Route],
     guard: Guard,
+    browser_pages: BrowserPages,
+    templates: Templates,
     *,
     clients: ClientConnections,
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
     max_body_bytes: int,
     fast_path: bool,
+    notified: Handler | None = None,
 ) -> web.Application:
-    """Assemble the application; `base_path` is empty or begins with a slash."""
-    app = web.Application(client_max_size=max_body_bytes, middlewares=[_in_shape])
+    """Assemble the application; `base_path` is empty or begins with a slash.
+
+    notified: takes the notifications of networks; None where there are no networks.
+    """
+    app = web.Application(client_max_size=max_body_bytes, middlewares=[_for_browsers, _in_shape])
     prefixes = dict.fromkeys(("", base_path))
     control_routes = tuple(control_routes)
     app[ROUTES] = (*api_routes, *control_routes)
     app[DISPATCHER] = dispatcher
+    app[BROWSER_PAGES] = browser_pages
+    app[TEMPLATES] = templates
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[FAST_PATH] = fast_path
-    app[OURS] = tuple(f"{prefix}{CONTROL_PREFIX}/" for prefix in prefixes)
+    ours = [CONTROL_PREFIX] if notified is None else [CONTROL_PREFIX, NETWORKS_PREFIX]
+    app[OURS] = tuple(f"{prefix}{begin}/" for prefix in prefixes for begin in ours)
+    if notified is not None:
+        for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
+            path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
+            app.router.add_route(method, path, notified, expect_handler=expect)
     for route in control_routes:
         handler = aiohttp_handler(route, guard)
         path = _router_path(route, control_routes)
@@ -82,6 +106,21 @@ def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
     """Whether an error only means that the client closed the connection before its answer."""
     transport = request.transport
     return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
+
+
+@web.middleware
+async def _for_browsers(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Show a browser the message of a JSON error as a page."""
+    answer = await handler(request)
+    is_error = answer.status >= 400 and answer.content_type == JSON
+    if not (is_error and isinstance(answer, web.Response) and wants_page(request)):
+        return answer
+    message = json.loads(answer.text or "{}")["error"]["message"]
+    title = HTTPStatus(answer.status).phrase
+    page = await request.app[TEMPLATES].message(request, title, message, status=answer.status)
+    if hdrs.ALLOW in answer.headers:
+        page.headers[hdrs.ALLOW] = answer.headers[hdrs.ALLOW]
+    return page
 
 
 @web.middleware

@@ -3,7 +3,7 @@
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 
-class OurAddress:
+class PublicAddress:
     """The setting `public_url`; where it is not set, the address that a request came in by."""
 
     def __init__(self, public_url: str | None, base_path: str) -> None:

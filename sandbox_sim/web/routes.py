@@ -6,9 +6,10 @@ a request nothing.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -27,6 +28,7 @@ class Access(Enum):
 
     CLIENT = "a client of the gateway, by its credentials"
     CONTROL = "anyone with the control token where one is set, but no page of another site"
+    PAGE = "a person in a browser, logged in where a control token is set"
     OPEN = "anyone"
     OWN_PAGE = "anyone, but no page of another site by a method that changes something"
     DELIVERY = "any program, but no page of another site"
@@ -67,12 +69,15 @@ class ListOf(NamedTuple):
 class Query(NamedTuple):
     """The query that a route takes.
 
-    filters: parameters beside the fields of the model; those of `numbers` are integers.
+    filters: parameters beside the fields of the model; those of `numbers` are integers, those of
+    `switches` true or false, and those of `values` one of theirs.
     """
 
     model: type[BaseModel]
     filters: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()
+    switches: frozenset[str] = frozenset()
+    values: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Body(NamedTuple):
@@ -97,6 +102,7 @@ class Route:
     path: as the router takes it; `{name}` stands for one part of it.
     handler: in the control API it takes the request, and also the parsed query or body where the
     route has one. In the interface it takes a `Call`.
+    page: answers a browser in place of `handler`, with the access `PAGE`.
     group: the heading under which the document lists it.
     errors: those of this route; `errors_of` of the control API adds those that every route has.
     operations: what a request to this path can ask for; empty in the control API.
@@ -113,6 +119,7 @@ class Route:
     body: Body | None = None
     errors: tuple[ErrorCode, ...] = ()
     operations: tuple[Operation, ...] = ()
+    page: Callable[..., Awaitable[Any]] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -5,11 +5,12 @@ import resource
 import socket
 import ssl
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import trustme
 
-from sandbox_sim.adapters import callback_sender
+from sandbox_sim.adapters import callback_sender, container
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
@@ -215,5 +216,33 @@ class TestTls:
         assert answer.status_code is None
         assert answer.problem is not None
         assert "TLS" in answer.problem
+        assert answer.problem.endswith("it speaks plain HTTP there: use http:// in the address")
         assert "certificate" not in answer.problem
         assert answer.failure_kind is FailureKind.TLS
+
+
+@pytest.mark.decision("D36")
+class TestContainers:
+    @pytest.mark.parametrize(
+        ("host", "containerized", "named"),
+        [("localhost", True, True), ("localhost", False, False), ("127.0.0.1", True, False)],
+    )
+    async def test_localhost_is_the_container_itself(
+        self, host: str, containerized: bool, named: bool
+    ) -> None:
+        async with HttpCallbackSender(VirtualClock(), containerized=containerized) as sender:
+            answer = await post(sender, f"http://{host}:9/callback")
+
+        assert answer.problem is not None
+        assert answer.problem.startswith(f"no connection to {host}:9: ")
+        assert ("use host.docker.internal" in answer.problem) is named
+
+    def test_a_container_is_recognised_by_the_files_of_docker_and_podman(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        marker = tmp_path / ".dockerenv"
+        monkeypatch.setattr(container, "MARKERS", (str(marker),))
+
+        assert not container.in_container()
+        marker.touch()
+        assert container.in_container()

@@ -72,7 +72,7 @@ class TestNobodyThere:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             gateway = Gateway(f"http://127.0.0.1:{silent.getsockname()[1]}")
             with pytest.raises(Unreachable, match=r"no answer within 0\.01 s"):
-                gateway.send("GET", "/", {}, patience_s=0.01)
+                gateway.send("GET", "/", {}, timeout_s=0.01)
 
 
 class TestSomebodyElse:
@@ -238,7 +238,6 @@ class TestProcesses:
             "serve.command",
             "serve.listening",
             "serve.running_servers",
-            "serve.signals",
         }
         assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from playwright.async_api import BrowserContext, Page, async_playwright
+from playwright.async_api import BrowserContext, Page, Request, async_playwright
 
 from tests.requirements import missing
 
@@ -23,13 +23,18 @@ class WatchedPage:
         self.problems: list[str] = []
         page.on("console", lambda each: self._note(each.text, of=each.type == "error"))
         page.on("pageerror", lambda each: self._note(str(each), of=True))
-        page.on("requestfailed", lambda each: self._note(f"no answer: {each.url}", of=True))
+        page.on("requestfailed", lambda each: self._note(f"no answer: {each.url}", of=_lost(each)))
         page.on("response", lambda each: self._note(f"{each.status}: {each.url}", of=not each.ok))
 
     def _note(self, text: str, *, of: bool) -> None:
         redirect = text.startswith("30")
         if of and not redirect:
             self.problems.append(text)
+
+
+def _lost(request: Request) -> bool:
+    """Whether it failed of itself: a browser that leaves a page gives up what it still loads."""
+    return request.failure != "net::ERR_ABORTED"
 
 
 @asynccontextmanager

@@ -71,7 +71,7 @@ async def test_what_waits_for_no_application_may_block(gateway: SandboxGateway) 
 async def test_blocking_the_loop_that_has_to_answer_is_refused(
     gateway: SandboxGateway, receiver: str, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(server, "BLOCKED_AFTER_S", 0.05)
     collected(gateway, callback_url=receiver)
 
     with pytest.raises(RuntimeError) as caught:

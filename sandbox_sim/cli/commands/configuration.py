@@ -11,6 +11,7 @@ import click
 from sandbox_sim.config import Settings, defaults
 from sandbox_sim.config_loading import (
     ENV_PREFIX,
+    NETWORK_PREFIX,
     ConfigError,
     Loaded,
     as_toml,
@@ -58,7 +59,7 @@ def _unknown_variables() -> Iterator[str]:
     known = {*map(str.upper, Settings.model_fields), *_OPTIONS, *_TESTS}
     for variable in sorted(map(str.upper, os.environ)):
         name = variable.removeprefix(ENV_PREFIX)
-        if name != variable and name not in known:
+        if name != variable and name not in known and not variable.startswith(NETWORK_PREFIX):
             yield no_such_setting(name, "environment", known, ENV_PREFIX)
 
 

@@ -27,7 +27,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.domain.callbacks.callbacks import Profile
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.gateway.ports import StoreError

@@ -7,14 +7,14 @@ import click
 from sandbox_sim.cli.client import Gateway, Unreachable
 
 _PATH = "/_sandbox/readyz"
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 
 def run(endpoint_url: str, *, as_json: bool) -> int:
     """Return the exit code: 0 if the gateway is ready, else 1."""
     gateway = Gateway(endpoint_url)
     try:
-        status = gateway.send("GET", _PATH, {}, patience_s=_PATIENCE_S).status
+        status = gateway.send("GET", _PATH, {}, timeout_s=_TIMEOUT_S).status
         problem = None if status == 200 else f"HTTP {status}"
     except Unreachable as error:
         problem = error.reason

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sandbox_sim.cli.client import PATIENCE_S
+from sandbox_sim.cli.client import REQUEST_TIMEOUT_S
 from sandbox_sim.cli.commands.records import deleted
 from sandbox_sim.cli.matching import Pairs, matched, matching, where_option
 from sandbox_sim.cli.search_commands import more, page_options, page_query, wait_body, wait_options
@@ -46,7 +46,9 @@ def wait(
     """Wait until deliveries match, and show them. The name json.trans_ref looks inside a body."""
     body = wait_body(matched({}, match, exactly), count, timeout)
     path = ("inbox", name, "wait")
-    answer = session.gateway.control("POST", *path, body=body, patience_s=timeout + PATIENCE_S)
+    answer = session.gateway.control(
+        "POST", *path, body=body, timeout_s=timeout + REQUEST_TIMEOUT_S
+    )
     session.show(answer, _lines)
 
 

@@ -10,7 +10,7 @@ from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
 # Seconds. Each attempt on the way at a receiver that hangs takes 30 s of real time.
-PATIENCE_S: Final = 600.0
+ADVANCE_TIMEOUT_S: Final = 600.0
 
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -49,7 +49,9 @@ def show(session: Session, /) -> None:
 def advance(session: Session, /, duration: float) -> None:
     """Move time on and do everything that is due on the way. Returns when that is done."""
     body = {"seconds": duration}
-    answer = session.gateway.control("POST", "clock", "advance", body=body, patience_s=PATIENCE_S)
+    answer = session.gateway.control(
+        "POST", "clock", "advance", body=body, timeout_s=ADVANCE_TIMEOUT_S
+    )
     session.show(answer, _jobs_that_ran)
 
 

@@ -12,9 +12,10 @@ from sandbox_sim.cli.await_outcome import callback_of, messages_of
 from sandbox_sim.cli.client import Answer, Failure
 from sandbox_sim.cli.matching import Pairs, pairs, value_of
 from sandbox_sim.cli.record_views import MESSAGES, last_verdict
-from sandbox_sim.cli.sample_requests import SAMPLES, Sample, body_of
+from sandbox_sim.cli.sample_requests import body_of
 from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
+from sandbox_sim.domain.sample_requests import SAMPLES, Sample
 
 # 202 in general, 000 for a card, 370 for SMS. Every other code is a rejection.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})

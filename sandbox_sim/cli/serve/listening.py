@@ -2,28 +2,57 @@
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import Sequence
+from typing import Final
 
 from sandbox_sim.cli.serve import running_servers
 from sandbox_sim.cli.serve.running_servers import RunningServer
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.ports import StoreError, StoreInUse
 
+log = logging.getLogger("sandbox_sim.serve")
+
 _LAST_PORT = 65_535
+_IPV4_LOOPBACK: Final = ("127.0.0.1", "localhost")
 
 
 async def bound_sockets(settings: Settings) -> Sequence[socket.socket]:
     """Sockets bound to the host and port, which do not listen yet; raises `OSError`.
 
-    asyncio binds a host name to all of its addresses.
+    On a loopback host, IPv6 clients that call `localhost` or `[::1]` are served too.
     """
-    bound = await asyncio.get_running_loop().create_server(
-        asyncio.Protocol, settings.host, settings.port, start_serving=False
-    )
-    sockets = [each.dup() for each in bound.sockets]
-    bound.close()
+    host, port = settings.host, settings.port
+    if host not in _IPV4_LOOPBACK:
+        return await _bound(host, port)
+    # asyncio binds a name to all of its addresses, and with port 0 to another port at each.
+    sockets = await _bound(host if port else "127.0.0.1", port)
+    if all(each.family != socket.AF_INET6 for each in sockets):
+        sockets += await _bound_ipv6(sockets[0].getsockname()[1])
     return sockets
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    server = await asyncio.get_running_loop().create_server(
+        asyncio.Protocol, host, port, start_serving=False
+    )
+    sockets = [each.dup() for each in server.sockets]
+    server.close()
+    return sockets
+
+
+async def _bound_ipv6(port: int) -> list[socket.socket]:
+    """A socket bound to `[::1]`; none where this machine has no IPv6 or another program has it."""
+    try:
+        return await _bound("::1", port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            log.warning(
+                "another program listens on [::1]:%d; clients that call localhost may reach it",
+                port,
+            )
+        return []
 
 
 def why_not_listening(settings: Settings, error: OSError) -> str:

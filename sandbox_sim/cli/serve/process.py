@@ -25,6 +25,7 @@ from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, 
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.log_throttle import LogThrottle
 from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.gateway.ports.network import NetworkConfigError
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
 
@@ -82,6 +83,9 @@ def work() -> None:
         asyncio.run(_work(settings, socket.socket(fileno=channel)))
     except StoreError as error:
         click.echo(f"the store cannot be opened: {error}", err=True)
+        raise SystemExit(1) from None
+    except NetworkConfigError as error:
+        click.echo(str(error), err=True)
         raise SystemExit(1) from None
 
 

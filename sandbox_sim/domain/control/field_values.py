@@ -3,7 +3,7 @@
 A filter with any other value finds nothing, whatever happens, so it is refused with the list.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 _NO_WORDS: Final[Mapping[str, str]] = {}
@@ -30,6 +30,13 @@ class FieldValues(NamedTuple):
         if value is None and self.optional:
             return None
         raise ImpossibleValue(f"{name} {_shortened(value)} is none of {self._listed()}")
+
+    @property
+    def accepted(self) -> Sequence[str]:
+        """What a text filter may be: the values, the words for them, and `null` for None."""
+        return tuple(
+            dict.fromkeys((*self.values, *self.words, *(["null"] if self.optional else [])))
+        )
 
     def _listed(self) -> str:
         word_of = {value: word for word, value in self.words.items()}

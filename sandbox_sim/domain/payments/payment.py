@@ -62,6 +62,16 @@ class Payment(NamedTuple):
         )
 
 
+class PaymentDetails(NamedTuple):
+    """The fields of a request that only a network reads; empty where they were not given."""
+
+    nickname: str = ""
+    currency_val: str = ""
+    request_time: str = ""
+
+
+NO_DETAILS: Final = PaymentDetails()
+
 # Ends a number or an address, so joining the texts makes no new secret.
 _SEPARATOR: Final = " | "
 _MOBILE = frozenset({Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME})

@@ -215,7 +215,7 @@ class TransactionView(TypedDict):
     status: Annotated[str, Status]
     status_desc: str
     timeline: Annotated[list[StatusChangeView], "oldest first"]
-    expires_at: Annotated[str, "when a status query no longer finds it"]
+    expires_at: Annotated[str | None, "when a status query no longer finds it; null in mode P"]
     override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
     mode: Annotated[str, ServiceMode]
 
@@ -260,10 +260,11 @@ def shown(transaction: Transaction) -> TransactionView:
     }
 
 
-def shown_live(transaction: Transaction) -> dict[str, object]:
+def shown_live(transaction: Transaction) -> TransactionView:
     """A transaction of production mode, which does not expire, as the control API shows it."""
-    live = {"expires_at": None, "mode": ServiceMode.PRODUCTION.value}
-    return {**shown(transaction), **live}
+    view = shown(transaction)
+    view["expires_at"], view["mode"] = None, ServiceMode.PRODUCTION.value
+    return view
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

@@ -34,7 +34,7 @@ KEPT_FOR_S: Final = 300.0
 # A reader with so many events in its queue, which has taken none for so many seconds of real time,
 # does not read.
 MOST_WAITING: Final = 5_000
-PATIENCE_S: Final = 5.0
+READER_STALLED_S: Final = 5.0
 # A reader with so many events in its queue reads too slowly, even if it reads.
 TOO_MANY: Final = 200_000
 # How many events a reader takes at once, and how many bytes if that is more than one event; then
@@ -118,7 +118,7 @@ class Reader:
             return True
         if waiting < self._most_waiting or self._busy_since is None:
             return False
-        return self._clock.monotonic() - self._busy_since >= PATIENCE_S
+        return self._clock.monotonic() - self._busy_since >= READER_STALLED_S
 
     def offer(self, event: _SharedEvent) -> None:
         """Queue the event if the reader wants it; never waits."""

@@ -18,7 +18,7 @@ from sandbox_sim.gateway.ports import Store, StoreError, Unit
 
 # Real time, in seconds, that an answer waits for a callback which is to come before it. The wait
 # ends, because a receiver may not be able to answer before it has our answer.
-PATIENCE_S: Final = 3.0
+LONGEST_WAIT_S: Final = 3.0
 # The callback that an answer waits for is among so many of the newest ones of its service.
 _NEWEST: Final = 100
 
@@ -86,7 +86,7 @@ class Overrides:
         return None
 
     async def first_attempt(self, service_id: int, network_id: str) -> None:
-        """Return after the first attempt at a transaction's callback, or after `PATIENCE_S`."""
+        """Return after the first attempt at a transaction's callback, or after `LONGEST_WAIT_S`."""
 
         def was_tried(record: Shown) -> bool:
             return record["network_transaction_id"] == network_id and bool(record["attempts"])
@@ -99,7 +99,7 @@ class Overrides:
 
         wanted = Awaited(Subject(EventType.CALLBACK, service_id), "id", was_tried)
         with contextlib.suppress(StoreError):  # the payment itself is saved
-            await self._waiters.until(wanted, search, PATIENCE_S)
+            await self._waiters.until(wanted, search, LONGEST_WAIT_S)
 
 
 def match_facts_of_payment(payment: Payment) -> MatchFacts:

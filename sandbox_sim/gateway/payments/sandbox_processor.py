@@ -139,7 +139,7 @@ class SandboxProcessor:
         jobs = await self._settlement.begin(unit, transaction, due)
         if is_card:
             page_id = await self._open_page(unit, transaction)
-            return jobs, {"redirect_url": f"{request.our_address()}{PAY_PAGES}/{page_id}"}
+            return jobs, {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
         is_payout = transaction.payment.operation is Operation.PAYOUT
         return jobs, {"status": "success"} if is_payout else None
 

@@ -102,7 +102,7 @@ class Settlement:
         return decided
 
     async def _add_callback(self, unit: Unit, transaction: Transaction, now: datetime) -> None:
-        callback = self._callback(transaction, now)
+        callback = self.callback_for(transaction, now)
         if transaction.override is not None:
             await self._add_overridden(unit, callback, transaction.override, now)
             return
@@ -126,7 +126,8 @@ class Settlement:
         if behaviour.reorder:
             await unit.announce(Topic.HELD_CALLBACKS)
 
-    def _callback(self, transaction: Transaction, now: datetime) -> Callback:
+    def callback_for(self, transaction: Transaction, now: datetime) -> Callback:
+        """The callback that reports the status of a transaction to its client."""
         client = self._clients.get(transaction.client_key)
         url = transaction.callback_address
         default = self._callback_settings.profile

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.payment import NO_DETAILS, Payment, PaymentDetails
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.ports import (
     Accepted,
@@ -43,7 +43,11 @@ class Payments:
         self._processors = processors
 
     async def submit(
-        self, payment: Payment, client: Client, our_address: Callable[[], str]
+        self,
+        payment: Payment,
+        client: Client,
+        public_address: Callable[[], str],
+        details: PaymentDetails = NO_DETAILS,
     ) -> Reply:
         """Process a payment in one unit of work; returns when it is saved.
 
@@ -51,11 +55,13 @@ class Payments:
         when the answer is written. What is raised is an error of the store or a fault of ours; then
         nothing is held, and nothing was saved unless it was raised after the commit.
 
-        our_address: returns the address that this server is reached at.
+        public_address: returns the address that this server is reached at.
+        details: what only a network reads.
         """
         processor = self._processors[client.mode]
         network_id = self._ids.network_transaction_id()
-        request = PaymentRequest(payment, client, network_id, self._clock.now(), our_address)
+        now = self._clock.now()
+        request = PaymentRequest(payment, client, network_id, now, public_address, details)
         self._gate.hold(network_id)
         try:
             decision = await self._store.run(partial(_process, processor, request))

@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.payments.payment import Payment
+from sandbox_sim.domain.payments.payment import NO_DETAILS, Payment, PaymentDetails
 from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.gateway.ports.unit import Unit
 
@@ -36,14 +36,16 @@ class PaymentRequest(NamedTuple):
     client: its mode has chosen the processor.
     network_transaction_id: eleven digits, new (D18); the gate holds it.
     received_at: gateway time, UTC.
-    our_address: returns the address that this server is reached at, without a slash at the end.
+    public_address: returns the address that this server is reached at, without a slash at the end.
+    details: what only a network reads.
     """
 
     payment: Payment
     client: Client
     network_transaction_id: str
     received_at: datetime
-    our_address: Callable[[], str]
+    public_address: Callable[[], str]
+    details: PaymentDetails = NO_DETAILS
 
 
 class Rejected(NamedTuple):

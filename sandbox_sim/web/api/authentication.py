@@ -8,7 +8,7 @@ import hmac
 import math
 from collections.abc import Iterable, Mapping
 
-from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.rate_limit import Bucket, RateLimit, take
 from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.gateway.ports import Clock
@@ -75,7 +75,7 @@ class Authentication:
 
 def service_refusal(client: Client, service_id: int) -> Reply | None:
     """The reply where this client may not use this service (D2) or its mode (D32); else None."""
-    if client.mode is ServiceMode.PRODUCTION:
+    if not client.served:
         why = "these are production credentials and the server runs without --production"
         return Reply(Code.FORBIDDEN, "D32", why)
     if not client.may_use(service_id):

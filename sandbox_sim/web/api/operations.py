@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.user_rules import MatchFacts
@@ -51,13 +51,13 @@ class Refused(Exception):
 class Call:
     """A request of a client that is allowed; reading the body fills in the last four fields.
 
-    our_address: returns the address that we are served at, for addresses in an answer.
+    public_address: returns the address that we are served at, for addresses in an answer.
     warnings: remarks about the body, beside those of its operation.
     """
 
     client: Client
     raw: bytes
-    our_address: Callable[[], str]
+    public_address: Callable[[], str]
     operation: Operation | None = None
     service_id: int | None = None
     transaction_id: str | None = None
@@ -76,12 +76,12 @@ class Call:
         self._of_service(body)
         return body
 
-    def parsed_payment(self) -> request_models.PaymentBody:
+    def parsed_payment(
+        self, models: TypeAdapter[request_models.PaymentBody] = request_models.MAKE_PAYMENT
+    ) -> request_models.PaymentBody:
         """The body as one of the operations of `make_payment`."""
         try:
-            body: request_models.PaymentBody = request_models.MAKE_PAYMENT.validator.validate_json(
-                self.raw
-            )
+            body: request_models.PaymentBody = models.validator.validate_json(self.raw)
         except ValidationError as error:
             raise BadRequest(*problems(error, self.raw)) from None
         self._of_service(body)
@@ -97,16 +97,26 @@ class Call:
 
 
 class Path(NamedTuple):
-    """A path as the dispatcher looks it up; `operation` None where the body says which it is."""
+    """A path as the dispatcher looks it up; `operation` None where the body says which it is.
+
+    live_handler: for clients of mode P; the usual one without production, because it refuses them.
+    """
 
     handler: Callable[[Call], Awaitable[Reply]]
+    live_handler: Callable[[Call], Awaitable[Reply]]
     operation: Operation | None = None
 
 
-def by_path(routes: Iterable[Route]) -> Mapping[str, Path]:
+def by_path(
+    routes: Iterable[Route], live_handlers: Mapping[str, Callable[[Call], Awaitable[Reply]]]
+) -> Mapping[str, Path]:
     """The routes of the interface as the dispatcher looks them up."""
     return {
-        route.path: Path(route.handler, route.operations[0] if len(route.operations) == 1 else None)
+        route.path: Path(
+            route.handler,
+            live_handlers.get(route.path, route.handler),
+            route.operations[0] if len(route.operations) == 1 else None,
+        )
         for route in routes
     }
 
@@ -149,7 +159,7 @@ class Operations:
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
         call.operation, call.transaction_id = body.operation, body.transaction_id
-        return self._payments.submit(body.payment(), call.client, call.our_address)
+        return self._payments.submit(body.payment(), call.client, call.public_address)
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""

@@ -1,9 +1,15 @@
-"""Who may use the control API: the headers Host and Origin, and the control token."""
+"""Who may use the control API: the headers Host and Origin, and the control token.
 
+A program sends the token in each request. A browser sends it once, in the form of the login page,
+and then a cookie that is made from it.
+"""
+
+import hashlib
 import hmac
 from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import Final
+from urllib.parse import quote
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
@@ -21,8 +27,9 @@ from sandbox_sim.web.control.errors import (
     UNAUTHORIZED,
     error_response,
 )
-from sandbox_sim.web.routes import Access
+from sandbox_sim.web.routes import CONTROL_PREFIX, Access
 
+SESSION_COOKIE: Final = "sandbox_sim_session"
 # They change nothing, so a link or an image on another site may send them.
 _SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 
@@ -109,12 +116,17 @@ class Guard:
 
     def __init__(self, token: str | None, hosts: Hosts) -> None:
         self._token = None if token is None else token.encode()
+        self._session = None if token is None else session_of(token).encode()
         self._hosts = hosts
 
     def protect(self, access: Access, handler: Handler) -> Handler:
-        """The handler with the checks of its access; refusals are HTTP 401 and 403."""
+        """The handler with the checks of its access; refusals are HTTP 401 and 403.
+
+        A browser without a session is sent to the login page.
+        """
         checks: dict[Access, Callable[[web.Request], web.Response | None]] = {
             Access.CONTROL: self._refuse_control,
+            Access.PAGE: self._refuse_page,
             Access.OWN_PAGE: self._hosts.refuse_page,
             # By an image or a link, a page of another site can send a GET too.
             Access.DELIVERY: partial(self._hosts.refuse_page, safe_methods=frozenset()),
@@ -129,17 +141,47 @@ class Guard:
         return guarded
 
     def _refuse_control(self, request: web.Request) -> web.Response | None:
-        return (
-            self._hosts.refuse_host(request)
-            or self._hosts.refuse_page(request)
-            or self._refuse_token(request)
-        )
+        return self._refuse_site(request) or self._refuse_token(request)
+
+    def _refuse_page(self, request: web.Request) -> web.Response | None:
+        refusal = self._refuse_site(request)
+        if refusal is None and self._refuse_token(request) is not None:
+            return _to_login(request)
+        return refusal
+
+    def _refuse_site(self, request: web.Request) -> web.Response | None:
+        return self._hosts.refuse_host(request) or self._hosts.refuse_page(request)
 
     def _refuse_token(self, request: web.Request) -> web.Response | None:
-        if self._token is None:
+        if self._token is None or self._has_session(request):
             return None
         given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
         scheme, _, token = given.partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return None
         return error_response(UNAUTHORIZED, "Send the header Authorization: Bearer <token>")
+
+    def _has_session(self, request: web.Request) -> bool:
+        """Whether a page of ours sent the request, after a login.
+
+        A browser sends the cookie for every port of the host. So what changes something must also
+        name our page in `Origin`, which `refuse_page` has checked.
+        """
+        if hdrs.COOKIE not in request.headers or self._session is None:
+            return False
+        cookie = request.cookies.get(SESSION_COOKIE, "").encode("utf-8", "surrogateescape")
+        from_page = request.method in _SAFE_METHODS or hdrs.ORIGIN in request.headers
+        return from_page and hmac.compare_digest(cookie, self._session)
+
+
+def session_of(token: str) -> str:
+    """The value of the session cookie: it shows that the browser was given the token."""
+    return hmac.new(token.encode(), b"sandbox_sim session", hashlib.sha256).hexdigest()
+
+
+def _to_login(request: web.Request) -> web.Response:
+    prefix = request.path.partition(CONTROL_PREFIX)[0]
+    wanted = quote(request.path_qs, safe="")
+    location = f"{prefix}{CONTROL_PREFIX}/login?next={wanted}"
+    headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store"}
+    return web.Response(status=303, headers=headers)

@@ -32,6 +32,9 @@ RECORDS_WAIT: Final = ErrorCode(
 )
 TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
 SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
+NO_CREDENTIALS: Final = ErrorCode(
+    409, "no_credentials", "no credential set of mode S is for the service"
+)
 BODY_TOO_LARGE: Final = ErrorCode(
     413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
 )
@@ -53,12 +56,14 @@ CATALOGUE: Final = (
     RECORDS_WAIT,
     TOO_MANY,
     SEEDED_ALREADY,
+    NO_CREDENTIALS,
     BODY_TOO_LARGE,
     INTERNAL_ERROR,
     STORE_UNAVAILABLE,
 )
 _OF_ACCESS: Final = {
     Access.CONTROL: (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
+    Access.PAGE: (HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
     Access.OWN_PAGE: (ORIGIN_NOT_ALLOWED,),
     Access.DELIVERY: (ORIGIN_NOT_ALLOWED,),
 }
@@ -66,7 +71,10 @@ _OF_ACCESS: Final = {
 
 def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     """Every error of a route of the control API, in the order of their HTTP statuses."""
-    found = {*route.errors, *_OF_ACCESS.get(route.access, ()), INTERNAL_ERROR, STORE_UNAVAILABLE}
+    found = {*route.errors, *_OF_ACCESS.get(route.access, ())}
+    if route.page is not None:
+        found.update(_OF_ACCESS[Access.PAGE])
+    found |= {INTERNAL_ERROR, STORE_UNAVAILABLE}
     if route.parameters:
         found.add(NOT_FOUND)  # a name with NUL is never found
     if route.query is not None or route.body is not None:

@@ -7,9 +7,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel
 
+from sandbox_sim.web.browser import wants_page
 from sandbox_sim.web.control.access import Guard
 from sandbox_sim.web.control.input_parsing import body_of, query_of
-from sandbox_sim.web.routes import JSON, Route
+from sandbox_sim.web.routes import JSON, Access, Route
 
 # A handler returns the JSON of its first answer, or a whole response for any other answer.
 Reply = Mapping[str, object] | web.StreamResponse
@@ -24,7 +25,20 @@ class RouteGroup(Protocol):
 
 
 def aiohttp_handler(route: Route, guard: Guard) -> Handler:
-    """The handler of a route, which checks access, reads the input and writes the answer."""
+    """The handler of a route; a browser gets the page of the route, if it has one."""
+    handler = _handler_of(route, guard)
+    if route.page is None:
+        return handler
+    page = guard.protect(Access.PAGE, route.page)
+
+    async def for_browsers_too(request: web.Request) -> web.StreamResponse:
+        return await (page if wants_page(request) else handler)(request)
+
+    return for_browsers_too
+
+
+def _handler_of(route: Route, guard: Guard) -> Handler:
+    """The handler that checks access, reads the input and writes the answer."""
     handler, status = route.handler, route.answers[0].status
 
     async def plain(request: web.Request) -> web.StreamResponse:

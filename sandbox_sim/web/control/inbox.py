@@ -1,7 +1,7 @@
 """The built-in receivers of callbacks under `/_sandbox/inbox/`. Source: docs/control-api.md."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, TypedDict
 
@@ -19,7 +19,7 @@ from sandbox_sim.web.control.handlers import Reply
 from sandbox_sim.web.control.input_models import Deleted, Wait
 from sandbox_sim.web.control.records import RecordListQuery, list_query, match_of, page_of
 from sandbox_sim.web.control.waits import answer_of_wait
-from sandbox_sim.web.routes import ANY_METHOD, Access, Answer, Body, ListOf, Route
+from sandbox_sim.web.routes import ANY_METHOD, HTML, Access, Answer, Body, ListOf, Route
 
 # A larger body is masked in a thread: a megabyte of digits takes a second, and a delivery needs no
 # token.
@@ -37,6 +37,7 @@ class InboxRoutes:
     """Receivers of callbacks, one for each name that is asked for.
 
     clients: their secret keys check the signatures of the deliveries.
+    page: shows an inbox to a browser.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class InboxRoutes:
         ids: Ids,
         records: Records,
         clients: Mapping[str, Client],
+        page: Callable[[web.Request], Awaitable[web.Response]],
     ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._records = records
+        self._page = page
         self._secret_keys = [client.secret_key for client in clients.values()]
 
     def routes(self) -> Sequence[Route]:
@@ -60,7 +63,8 @@ class InboxRoutes:
         return [
             route(
                 "GET", f"{_INBOX}/messages", self.messages, "list the deliveries, newest first",
-                answers=(Answer(ListOf("messages", InboxMessageView)),), query=list_query(fields),
+                answers=(Answer(ListOf("messages", InboxMessageView)),),
+                query=list_query(fields, {}),
             ),
             route(
                 "POST", f"{_INBOX}/wait", self.wait, "wait for deliveries",
@@ -74,8 +78,13 @@ class InboxRoutes:
             # Callbacks come by any name that a network has for this machine.
             route(
                 ANY_METHOD, _INBOX, self.receive, "take a delivery, by any method",
-                answers=(Answer(Received),), body=Body(None, optional=True, media_type="*/*"),
-                access=Access.DELIVERY,
+                answers=(
+                    Answer(Received),
+                    Answer(None, media_type=HTML, when="a GET of a browser: the deliveries"),
+                    Answer(None, 303, None, "a GET of a browser that has to log in"),
+                ),
+                body=Body(None, optional=True, media_type="*/*"),
+                access=Access.DELIVERY, page=self._page,
             ),
         ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.callbacks.callbacks import CallbackView
-from sandbox_sim.domain.control.field_values import ImpossibleValue
+from sandbox_sim.domain.control.field_values import FieldValues, ImpossibleValue
 from sandbox_sim.domain.control.journal import RequestView
 from sandbox_sim.domain.payments.transactions import TransactionView
 from sandbox_sim.domain.sms.sms_messages import MessageView
@@ -121,7 +121,7 @@ class RecordRoutes:
         routes = [
             route(
                 "GET", path, partial(self.list, of), f"list {plural}, newest first",
-                answers=(Answer(page),), query=list_query(kind.fields),
+                answers=(Answer(page),), query=list_query(kind.fields, kind.values),
             ),
             route(
                 "POST", f"{path}/find", partial(self.find, of), f"find {plural}, newest first",
@@ -191,9 +191,13 @@ class RecordRoutes:
         return no_such("transactions", name) if found is None else found
 
 
-def list_query(fields: tuple[str, ...]) -> Query:
-    """The query of a list of records: every field of a record is a filter."""
-    return Query(RecordListQuery, fields, _NUMBERS)
+def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Query:
+    """The query of a list of records: every field of a record is a filter.
+
+    values: the fields that have a fixed set of values.
+    """
+    accepted = {name: each.accepted for name, each in values.items() if name not in _SWITCHES}
+    return Query(RecordListQuery, fields, _NUMBERS, _SWITCHES, accepted)
 
 
 async def page_of(

@@ -9,7 +9,7 @@ from pydantic import Field
 from sandbox_sim.gateway.control.seeding import Seeding
 from sandbox_sim.web.control.errors import SEEDED_ALREADY, error_response
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER, SERVICE_ID, Input
-from sandbox_sim.web.public_address import OurAddress
+from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import Answer, Body, Route
 
 MOST = 1000
@@ -48,9 +48,9 @@ class Seeded(TypedDict):
 class SeedRoutes:
     """Fills a service with records to look at."""
 
-    def __init__(self, seeding: Seeding, our_address: OurAddress) -> None:
+    def __init__(self, seeding: Seeding, public_address: PublicAddress) -> None:
         self._seeding = seeding
-        self._our_address = our_address
+        self._public_address = public_address
 
     def routes(self) -> Sequence[Route]:
         """The route of seeding."""
@@ -65,7 +65,7 @@ class SeedRoutes:
 
     async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
         """Fill a service: `count` payments and SMS; HTTP 409 where any of them are there."""
-        inbox = self._our_address(request) + _INBOX
+        inbox = self._public_address(request) + _INBOX
         seeded = await self._seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
         if seeded is None:
             there = f"service {asked.service_id} has what seed {asked.seed} makes already"

@@ -68,7 +68,7 @@ class Models:
         required = model.get("required", ())
         fields = {name: _not_null(schema) for name, schema in model.get("properties", {}).items()}
         for name in query.filters:
-            schema = _NUMBER if name in query.numbers else {"type": "string"}
+            schema = _filter_schema(query, name)
             fields.setdefault(name, {**schema, "description": f"only those with this {name}"})
         return [
             {
@@ -121,3 +121,14 @@ def _not_null(schema: Schema) -> Schema:
             return {**option, **schema}
         case options:
             return {**schema, "anyOf": options}
+
+
+def _filter_schema(query: Query, name: str) -> Schema:
+    """What a filter may be."""
+    if name in query.numbers:
+        return _NUMBER
+    if name in query.switches:
+        return {"type": "boolean"}
+    if name in query.values:
+        return {"type": "string", "enum": list(query.values[name])}
+    return {"type": "string"}

@@ -1,40 +1,28 @@
-"""The hosted card page: a plain page with Pay, Fail and Cancel. Source: D20."""
+"""The hosted card page: the customer pays, lets it fail, or cancels. Source: D20."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from html import escape
 from string import punctuation
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Final, NotRequired, TypedDict
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
 from yarl import URL
 
-from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, Choice
 from sandbox_sim.domain.payments.transactions import WORDING, Status
 from sandbox_sim.gateway.payments.card_page import CardPages, Page
+from sandbox_sim.web.pages.formats import money
+from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import HTML, Access, Answer, Body, Route
 
-# With `no-referrer`, browsers would send the form with `Origin: null`.
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
-_SHELL = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:3rem auto;padding:0 1rem}}
-dt{{color:#555}}dd{{margin:0 0 .75rem}}button,input{{font:inherit;padding:.5rem 1rem}}</style>
-</head><body><h1>{title}</h1>{content}</body></html>"""
-_CARD_FIELD = (
-    '<p><label>Card number <input name="card_number" inputmode="numeric" autocomplete="off">'
-    "</label></p>"
-)
+# After paying, the browser goes on to `landing_page`, which may be anywhere and lead further.
+_FORM_ACTION: Final = "'self' http: https:"
+_EXPIRY: Final = re.compile(r"(0[1-9]|1[0-2]) ?/ ?([0-9]{2}|20[0-9]{2})", re.ASCII)
+_CVC: Final = re.compile(r"[0-9]{3,4}", re.ASCII)
+_BRANDS: Final = {"VIS": "Visa", "MAS": "Mastercard"}
 
 
 class CardForm(TypedDict):
@@ -42,16 +30,28 @@ class CardForm(TypedDict):
 
     choice: Annotated[str, Choice]
     card_number: NotRequired[Annotated[str, "where the page asks for it"]]
+    expiry: NotRequired[Annotated[str, "MM / YY; only its form is checked"]]
+    cvc: NotRequired[Annotated[str, "3 or 4 digits; only its form is checked"]]
 
 
 class CardPageRoutes:
     """Routes under `/_sandbox/pay/{id}`. The id is a secret, so the page needs no token.
 
     Any page may link to this one. Only this one may send its form.
+    test_cards: their numbers, each with its brand. auto_complete_ms: the setting; 0 is off.
     """
 
-    def __init__(self, pages: CardPages) -> None:
+    def __init__(
+        self,
+        pages: CardPages,
+        templates: Templates,
+        test_cards: Mapping[str, str],
+        auto_complete_ms: int,
+    ) -> None:
         self._pages = pages
+        self._templates = templates
+        self._test_cards = test_cards
+        self._auto_complete_ms = auto_complete_ms
 
     def routes(self) -> Sequence[Route]:
         """The routes of the card page."""
@@ -86,7 +86,7 @@ class CardPageRoutes:
         """Show the page. A GET opens it; a HEAD only looks."""
         opening = request.method == hdrs.METH_GET
         page = await self._pages.view(request.match_info["id"], opening=opening)
-        return _not_found() if page is None else _html(page)
+        return await self._answer(request, page)
 
     async def choose(self, request: web.Request) -> web.Response:
         """Take the choice of the customer; after paying the browser goes to the landing page."""
@@ -94,16 +94,60 @@ class CardPageRoutes:
             form = await request.post()
             choice = Choice(str(form.get("choice", "")))
         except ValueError:  # no choice, or a body that is no form
-            text = "<p>Choose Pay, Fail or Cancel.</p>"
-            return _answer("Nothing was chosen", text, status=400)
-        card_number = "".join(str(form.get("card_number", "")).split())
-        page = await self._pages.choose(request.match_info["id"], choice, card_number)
-        if page is None:
-            return _not_found()
-        if page.problem is None and choice is Choice.PAY and _paid(page):
+            context = {"title": "Nothing was chosen", "text": "Choose Pay, Let it fail or Cancel."}
+            return await self._page(request, "card_gone.html", context, status=400)
+        given = {name: str(form.get(name, "")) for name in ("card_number", "expiry", "cvc")}
+        problem = _problem(given) if choice is Choice.PAY else None
+        card_page_id = request.match_info["id"]
+        if problem is not None:
+            page = await self._pages.view(card_page_id, opening=True)
+            page = None if page is None else page._replace(problem=problem)
+            return await self._answer(request, page)
+        card_number = "".join(given["card_number"].split())
+        page = await self._pages.choose(card_page_id, choice, card_number)
+        if page and page.problem is None and choice is Choice.PAY and _paid(page):
             address = page.transaction.landing_address
             return web.Response(status=303, headers={hdrs.LOCATION: _location(address)})
-        return _html(page)
+        return await self._answer(request, page)
+
+    async def _answer(self, request: web.Request, page: Page | None) -> web.Response:
+        if page is None:
+            text = "The payment page does not exist, or its 15 minutes are over."
+            gone = {"title": "No such payment", "text": text}
+            return await self._page(request, "card_gone.html", gone, status=404)
+        transaction, payment = page.transaction, page.transaction.payment
+        context: dict[str, object] = {
+            "amount": f"{payment.currency_code} {money(payment.amount)}",
+            "reference": payment.reference,
+            "status": transaction.status.value,
+            "outcome": WORDING[transaction.status].description,
+            "landing_page": transaction.landing_address,
+            "card": payment.party,
+            "asks_for_card": payment.uses_card_entry,
+            "test_cards": [
+                (" ".join(re.findall("....", number)), f"{_BRANDS[brand]} •••• {number[-4:]}")
+                for number, brand in self._test_cards.items()
+            ],
+            "problem": page.problem,
+            "auto_complete_s": self._auto_complete_ms / 1000,
+        }  # fmt: skip
+        return await self._page(request, "card.html", context, status=200)
+
+    async def _page(
+        self, request: web.Request, name: str, context: Mapping[str, object], *, status: int
+    ) -> web.Response:
+        return await self._templates.page(
+            request, name, context, status=status, form_action=_FORM_ACTION
+        )
+
+
+def _problem(given: Mapping[str, str]) -> str | None:
+    """What is wrong with the form of the expiry or the CVC. What was left out is not checked."""
+    if given["expiry"] and not _EXPIRY.fullmatch(given["expiry"].strip()):
+        return "The expiry must be a month and a year, such as 12 / 29"
+    if given["cvc"] and not _CVC.fullmatch(given["cvc"].strip()):
+        return "The CVC must have 3 or 4 digits"
+    return None
 
 
 def _paid(page: Page) -> bool:
@@ -117,35 +161,3 @@ def _location(address: str) -> str:
         with suppress(ValueError):  # not a valid host: the browser shows the error
             address = str(URL(address))
     return quote(address, safe=punctuation)
-
-
-def _html(page: Page) -> web.Response:
-    status, payment = page.transaction.status, page.transaction.payment
-    facts = {
-        "Amount": f"{payment.currency_code} {plain_decimal(payment.amount)}",
-        "For": payment.reference,
-        "Card": payment.party or "to be entered",
-    }
-    rows = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-    if status is not Status.PENDING:
-        link = escape(page.transaction.landing_address, quote=True)
-        content = f'<dl>{rows}</dl><p><a href="{link}" rel="noreferrer">Back to the shop</a></p>'
-        return _answer(WORDING[status].description, content)
-    problem = f'<p role="alert">{escape(page.problem)}</p>' if page.problem else ""
-    buttons = "".join(
-        f'<button name="choice" value="{choice}">{choice.capitalize()}</button> '
-        for choice in Choice
-    )
-    card = _CARD_FIELD if payment.uses_card_entry else ""
-    content = f'<dl>{rows}</dl>{problem}<form method="post">{card}{buttons}</form>'
-    return _answer("Sandbox card payment", content)
-
-
-def _not_found() -> web.Response:
-    text = "<p>The payment page does not exist, or its 15 minutes are over.</p>"
-    return _answer("No such payment", text, status=404)
-
-
-def _answer(title: str, content: str, *, status: int = 200) -> web.Response:
-    text = _SHELL.format(title=escape(title), content=content)
-    return web.Response(text=text, content_type="text/html", status=status, headers=_HEADERS)

@@ -19,7 +19,15 @@ from aiohttp import web
 
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.responses import Answer
-from sandbox_sim.web.app import CLIENTS, DISPATCHER, DRAIN, FAST_PATH, MAX_BODY_BYTES, OURS
+from sandbox_sim.web.app import (
+    BROWSER_PAGES,
+    CLIENTS,
+    DISPATCHER,
+    DRAIN,
+    FAST_PATH,
+    MAX_BODY_BYTES,
+    OURS,
+)
 from sandbox_sim.web.transport import aiohttp_internals
 from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
 from sandbox_sim.web.transport.client_connections import ClientConnections
@@ -137,12 +145,16 @@ class GatewayRunner(web.AppRunner):
             self._server = self._gateway_server(plain)
 
     def _handler(self, routed: Any) -> Any:
-        """What answers a request: our routes under `OURS`, the dispatcher all others."""
-        ours, dispatcher = self.app[OURS], self.app[DISPATCHER]
+        """What answers a request: our routes under `OURS`, pages browsers, else the dispatcher."""
+        ours, dispatcher, pages = self.app[OURS], self.app[DISPATCHER], self.app[BROWSER_PAGES]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
             # aiohttp's protocol asks a response for no more than an `Answer` has.
-            chosen = routed if request.path.startswith(ours) else dispatcher.handle
+            chosen: Callable[[Any], Awaitable[web.StreamResponse | Answer]] = dispatcher.handle
+            if request.path.startswith(ours):
+                chosen = routed
+            elif pages.takes(request):
+                chosen = pages.answer
             return chosen(request)
 
         return handle

@@ -64,7 +64,9 @@ async def test_a_last_digit_9_is_taken_and_fails_later() -> None:
         decided = await network.status(query())
 
         assert (taken.outcome, decided.outcome) == (Outcome.PENDING, Outcome.FAILED)
-        assert decided.reason == "last digit 9 is a simulated decline"
+        assert (
+            decided.reason == "last digit 9 is a simulated decline (customer_number '0244000009')"
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What production mode keeps, in every store: payments, attempts, books, notifications."""
 
+import asyncio
 from decimal import Decimal
 
 import pytest
@@ -92,6 +93,17 @@ async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> 
     assert (again, other) == (False, True)
     found = await store.run(lambda unit: unit.live_transaction(SERVICE, "T1"))
     assert found == transaction(FIRST)
+
+
+async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) -> None:
+    added = await asyncio.gather(
+        *(
+            store.run(lambda unit, each=each: unit.add_live_transaction(transaction(each)))  # type: ignore[misc]
+            for each in (FIRST, SECOND)
+        )
+    )
+
+    assert sorted(added) == [False, True]
 
 
 async def test_a_deleted_transaction_frees_its_id(store: Store) -> None:

@@ -20,9 +20,9 @@ HANGS = "sleep 60; : {reference}"
 
 
 @pytest.fixture(autouse=True)
-def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver of these tests marks an order as paid before it answers."""
-    monkeypatch.setattr(order_commands, "PATIENCE_S", 0)
+    monkeypatch.setattr(order_commands, "ORDER_TIMEOUT_S", 0)
 
 
 def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:

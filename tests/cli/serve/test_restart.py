@@ -88,7 +88,8 @@ def answer(
     url = getattr(server, "url", None)
     if url is None:
         url = server.url = json.loads(first_line(server))["url"]  # type: ignore[attr-defined]
-    request = urllib.request.Request(url + path, data, dict(headers), method=method)  # noqa: S310 -- http
+    sent = {"Content-Type": "application/json", **headers}
+    request = urllib.request.Request(url + path, data, sent, method=method)  # noqa: S310 -- http
     with urllib.request.urlopen(request, timeout=SOON) as response:  # noqa: S310 -- http
         document: dict[str, Any] = json.load(response)
         return document
@@ -207,7 +208,7 @@ class TestCtrlC:
         self, path: Path, shop: Shop
     ) -> None:
         shop.go_on.clear()
-        with running(*serve(path, settle_delay_ms=0)) as server:
+        with running(*serve(path, settle_delay_ms=0, log_level="warning")) as server:
             collect(server, shop.url)
             shop.callbacks.get(timeout=SOON)
 

@@ -185,7 +185,9 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
 
         code, out, err = end(server, signal.SIGINT)
 
-        assert (code, err) == (130, "")
+        assert code == 130
+        assert err.splitlines()[1:] == []
+        assert err.startswith("stopping: waiting for 2 workers") or not err
         assert f"state: {masked(store)}" in out
         assert not any(map(is_there, workers))
 

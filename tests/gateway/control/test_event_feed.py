@@ -17,7 +17,7 @@ from sandbox_sim.domain.control.events import (
     NumberedEvent,
 )
 from sandbox_sim.gateway.control import event_feed as gateway_feed
-from sandbox_sim.gateway.control.event_feed import KEPT_FOR_S, PATIENCE_S, Feed, Reader
+from sandbox_sim.gateway.control.event_feed import KEPT_FOR_S, READER_STALLED_S, Feed, Reader
 
 KEPT, MOST_WAITING = 5, 3
 ALL = EventFilter()
@@ -190,7 +190,7 @@ class TestWhoDoesNotRead:
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         slow, fast = listeners.add("slow"), listeners.add("fast")
-        passed.seconds = PATIENCE_S
+        passed.seconds = READER_STALLED_S
         for number in range(1, MOST_WAITING + 2):
             assert listeners.hung_up == []
             feed.publish([event()])
@@ -205,13 +205,13 @@ class TestWhoDoesNotRead:
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         reader = listeners.add()
-        turn = asyncio.create_task(reader.take(timeout_s=PATIENCE_S))
+        turn = asyncio.create_task(reader.take(timeout_s=READER_STALLED_S))
         await asyncio.sleep(0)
 
-        passed.seconds = PATIENCE_S / 2
+        passed.seconds = READER_STALLED_S / 2
         for _ in range(3 * MOST_WAITING):
             feed.publish([event()])
-            passed.seconds += PATIENCE_S
+            passed.seconds += READER_STALLED_S
 
         told = await turn
         assert told is not None
@@ -226,7 +226,7 @@ class TestWhoDoesNotRead:
         for _ in range(4):
             feed.publish([event() for _ in range(300)])
             heard_of += len(await heard(reader))
-            passed.seconds += 0.9 * PATIENCE_S
+            passed.seconds += 0.9 * READER_STALLED_S
 
         while some := await ids(reader):
             heard_of += len(some)
@@ -264,7 +264,7 @@ class TestWhoDoesNotRead:
         self, feed: Feed, listeners: Listeners, passed: Passed
     ) -> None:
         reader = listeners.add(wanted=EventFilter(service_id=56))
-        passed.seconds = PATIENCE_S
+        passed.seconds = READER_STALLED_S
         for _ in range(2 * MOST_WAITING):
             feed.publish([event(service_id=55)])
         feed.publish([event(service_id=56)])

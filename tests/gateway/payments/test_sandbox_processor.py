@@ -11,6 +11,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import Operation
@@ -35,14 +36,19 @@ CARD = {"operation": Operation.CARD, "nw": "VIS", "party": "4111111111111111"}
 class Desk:
     """A sandbox processor over a store in memory."""
 
-    def __init__(self, *, auto_complete: timedelta = timedelta(seconds=3)) -> None:
+    def __init__(
+        self,
+        *,
+        auto_complete: timedelta = timedelta(seconds=3),
+        sandbox: Sandbox = Sandbox(),  # noqa: B008 -- frozen
+    ) -> None:
         clock, ids, accounts = VirtualClock(), RandomIds(seed=1), Accounts()
         self.store = MemoryStore(clock)
         settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, CallbackSettings())
         overrides = Overrides(self.store, UserRules(self.store, clock, ids), Waiters(clock))
         self.processor = SandboxProcessor(
             *(ids, accounts, ProcessAnswerGate(), overrides, settlement),
-            sandbox=Sandbox(),
+            sandbox=sandbox,
             settle_delay=timedelta(seconds=1),
             auto_complete=auto_complete,
         )
@@ -131,7 +137,10 @@ async def test_a_repeated_transaction_id_is_taken_with_a_warning() -> None:
 
 
 @pytest.mark.decision("D11")
-async def test_the_233_form_has_a_warning() -> None:
-    decision = await Desk().process(party="233244000001")
+async def test_the_233_form_has_a_warning_where_it_is_taken() -> None:
+    taking = Sandbox(allowlist=Allowlist(accept_international=True))
+    taken = await Desk(sandbox=taking).process(party="233244000001")
+    refused = await Desk().process(party="233244000001")
 
-    assert decision.warnings == (IN_233_FORM,)
+    assert (taken.outcome.code, taken.warnings) == ("202", (IN_233_FORM,))
+    assert (refused.outcome.code, refused.warnings) == ("019", ())

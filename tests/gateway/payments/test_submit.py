@@ -80,7 +80,7 @@ async def test_the_mode_of_the_client_chooses_the_processor(
     assert (len(desk.sandbox.requests), len(desk.production.requests)) == counts
 
 
-async def test_a_processor_gets_the_payment_with_its_client_id_time_and_our_address() -> None:
+async def test_a_processor_gets_the_payment_with_its_client_id_time_and_public_address() -> None:
     desk = Desk()
 
     reply = await desk.pay()
@@ -88,7 +88,7 @@ async def test_a_processor_gets_the_payment_with_its_client_id_time_and_our_addr
     (request,) = desk.sandbox.requests
     assert request[:2] == (PAYMENT, SANDBOX_CLIENT)
     assert (request.network_transaction_id, request.received_at) == (reply.awaited_by, NOW)
-    assert request.our_address() == "http://gateway.test"
+    assert request.public_address() == "http://gateway.test"
 
 
 async def test_an_accepted_payment_is_answered_and_its_jobs_are_added() -> None:

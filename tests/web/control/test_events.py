@@ -345,7 +345,7 @@ class TestNobodyWaits:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """The others go on hearing, the writers go on writing."""
-        monkeypatch.setattr(gateway_feed, "PATIENCE_S", 0)
+        monkeypatch.setattr(gateway_feed, "READER_STALLED_S", 0)
         lazy, said = await not_reading(sandbox)
 
         async with listening(sandbox, "?types=sms") as keen:

@@ -19,15 +19,25 @@ from tests.web.operations import OPERATIONS
 from tests.web.wire import Answer, exchange, request_bytes
 
 # What takes neither a token nor a Host of ours. What is not here is guarded.
+STATIC = ("card.js", "control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
     ("GET", "/_sandbox/version"),
     ("GET", "/_sandbox/pay/{id}"),
     ("HEAD", "/_sandbox/pay/{id}"),
+    ("GET", "/_sandbox/login"),
+    *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
 }
 # What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
-FORMS = {("POST", "/_sandbox/pay/{id}"), ("*", "/_sandbox/inbox/{name}")}
+FORMS = {
+    ("POST", "/_sandbox/pay/{id}"),
+    ("POST", "/_sandbox/login"),
+    ("POST", "/_sandbox/logout"),
+    ("*", "/_sandbox/inbox/{name}"),
+}
+# Pages, which send a browser without a session to the login.
+PAGES = {("GET", "/_sandbox/"), ("HEAD", "/_sandbox/")}
 
 EVIL = b"evil.example"
 FROM_EVIL = b"Origin: http://evil.example"
@@ -79,7 +89,7 @@ class TestEveryRoute:
     """The route table is walked, so that a new route is guarded, or listed here as open."""
 
     async def test_those_that_are_listed_are_there(self, sandbox: Sandbox) -> None:
-        assert set(routes(sandbox.gateway.app)) >= OPEN | FORMS
+        assert set(routes(sandbox.gateway.app)) >= OPEN | FORMS | PAGES
 
     @pytest.mark.parametrize("base_path", ["", "/gateway/v1"])
     async def test_it_is_guarded_or_open(self, start_sandbox: StartSandbox, base_path: str) -> None:
@@ -96,7 +106,8 @@ class TestEveryRoute:
                 assert (await ask(sandbox, asked, *across)).status == 403, route
                 assert (await ask(sandbox, asked, host=EVIL)).status != 403, route
             else:
-                assert (await ask(sandbox, asked)).status == 401, route
+                refused = 303 if plain in PAGES else 401
+                assert (await ask(sandbox, asked)).status == refused, route
                 assert (await ask(sandbox, asked, bearer, host=EVIL)).status == 403, route
                 assert (await ask(sandbox, asked, bearer, *across)).status == 403, route
 

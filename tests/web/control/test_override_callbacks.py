@@ -291,7 +291,7 @@ class TestBeforeTheAnswer:
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It may be one thread with the caller, and then answers only when it is answered."""
-        monkeypatch.setattr(override_selection, "PATIENCE_S", 0.05)
+        monkeypatch.setattr(override_selection, "LONGEST_WAIT_S", 0.05)
         await misbehaving(sandbox, before_response=True)
         go_on = receiver.hang()
 

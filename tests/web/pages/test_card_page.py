@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import kept_callbacks
 from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
 
@@ -198,3 +198,79 @@ async def test_what_the_client_wrote_is_no_markup(sandbox: Sandbox) -> None:
 
     assert "<b>" not in html
     assert "&lt;b&gt;&amp;amp;" in html
+
+
+class TestForm:
+    @pytest.fixture
+    async def sandbox(self, start_sandbox: StartSandbox) -> Sandbox:
+        """A gateway whose page asks for the card."""
+        return await start_sandbox(sandbox_card_entry=True)
+
+    async def entry(self, sandbox: Sandbox) -> str:
+        return await redirect(sandbox, nw="CRD", customer_number=None, amount=1025)
+
+    @pytest.mark.decision("D20")
+    async def test_the_page_says_what_is_paid_for_and_that_no_money_moves(
+        self, sandbox: Sandbox
+    ) -> None:
+        _, html = await look(sandbox, await self.entry(sandbox))
+
+        assert "GHS 1,025.00" in html
+        assert "Order 1" in html
+        assert "Sandbox: no money moves" in html
+        assert "it waits for you" in html
+        assert "by itself after 3 s" in html
+        assert html.count("data-number=") == 4
+
+    @pytest.mark.decision("D20")
+    async def test_the_page_may_send_the_browser_on_to_any_landing_page(
+        self, sandbox: Sandbox
+    ) -> None:
+        """Browsers hold the redirect after a form to the policy of the page that has the form."""
+        async with sandbox.session.get(await self.entry(sandbox)) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+
+        assert "form-action 'self' http: https:" in policy
+        assert "script-src 'self'" in policy
+
+    @pytest.mark.decision("D20")
+    @pytest.mark.parametrize(
+        ("form", "problem"),
+        [
+            ({"expiry": "13 / 29"}, "The expiry must be"),
+            ({"expiry": "soon"}, "The expiry must be"),
+            ({"cvc": "12"}, "The CVC must have"),
+            ({"cvc": "١٢٣"}, "The CVC must have"),
+        ],
+    )
+    async def test_expiry_and_cvc_are_checked_for_their_form(
+        self, sandbox: Sandbox, form: dict[str, str], problem: str
+    ) -> None:
+        page = await self.entry(sandbox)
+
+        answer = await choose(sandbox, page, "pay", card_number="4111111111111111", **form)
+
+        assert answer.status == 200
+        assert problem in await answer.text()
+        assert await status(sandbox) == "002"
+
+    @pytest.mark.decision("D20")
+    @pytest.mark.parametrize("expiry", ["12 / 29", "01/20", "12 / 2031"])
+    async def test_any_month_and_year_pay(self, sandbox: Sandbox, expiry: str) -> None:
+        page = await self.entry(sandbox)
+
+        form = {"card_number": "4111 1111 1111 1111", "expiry": expiry, "cvc": "123"}
+        answer = await choose(sandbox, page, "pay", **form)
+
+        assert answer.status == 303
+
+    @pytest.mark.decision("D20")
+    @pytest.mark.parametrize(("choice", "ends"), [("fail", "001"), ("cancel", "003")])
+    async def test_failing_and_cancelling_need_no_card(
+        self, sandbox: Sandbox, choice: str, ends: str
+    ) -> None:
+        page = await self.entry(sandbox)
+
+        await choose(sandbox, page, choice, expiry="soon", cvc="x")
+
+        assert await status(sandbox) == ends

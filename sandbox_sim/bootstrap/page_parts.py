@@ -1,0 +1,80 @@
+"""The parts that only the pages for people need."""
+
+from collections.abc import Container, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sandbox_sim.domain.clients import SANDBOX_CLIENT
+from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.payments.card_page import CardPages
+from sandbox_sim.web.control.handlers import RouteGroup
+from sandbox_sim.web.pages.browser_pages import BrowserPages
+from sandbox_sim.web.pages.card_page import CardPageRoutes
+from sandbox_sim.web.pages.dashboard import DashboardRoutes
+from sandbox_sim.web.pages.inbox_page import InboxPage
+from sandbox_sim.web.pages.login import LoginRoutes
+from sandbox_sim.web.pages.static_files import StaticRoutes
+from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.pages.timeline import Settings
+
+if TYPE_CHECKING:
+    from sandbox_sim.bootstrap.parts import Parts
+
+
+class PageParts:
+    """The pages of one gateway, made from its other parts."""
+
+    def __init__(self, parts: "Parts") -> None:
+        self._parts = parts
+        self.templates = Templates(parts.settings.base_path)
+        self.files = StaticRoutes()
+
+    @property
+    def groups(self) -> Sequence[RouteGroup]:
+        """The routes of the pages."""
+        parts = self._parts
+        card_pages = CardPages(parts.store, parts.clock, parts.settlement, parts.sandbox)
+        return [
+            self._dashboard(),
+            CardPageRoutes(
+                card_pages,
+                self.templates,
+                parts.settings.test_cards,
+                parts.settings.card_auto_complete_ms,
+            ),
+            LoginRoutes(parts.settings.token, self.templates),
+            self.files,
+        ]
+
+    def _dashboard(self) -> DashboardRoutes:
+        parts, settings = self._parts, self._parts.settings
+        first = settings.credentials[0].client()
+        secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
+        facts = Settings(
+            settings.settle_delay_ms,
+            settings.card_auto_complete_ms,
+            settings.sms_transition_ms,
+            settings.callback_attempts,
+            settings.callback_retry_interval_s,
+            f"{first.client_key}:{secret}",
+        )
+        return DashboardRoutes(
+            self.templates,
+            parts.records,
+            Ledger(parts.store, parts.clock, parts.accounts),
+            parts.user_rules,
+            parts.store,
+            parts.clock,
+            facts,
+            parts.public_address,
+            needs_login=settings.token is not None,
+        )
+
+    @cached_property
+    def inbox(self) -> InboxPage:
+        """Shows an inbox to a browser."""
+        return InboxPage(self._parts.records, self.templates)
+
+    def browser_pages(self, paths: Container[str]) -> BrowserPages:
+        """What a browser gets outside the control API. paths: those of the interface."""
+        return BrowserPages(self._parts.settings.base_path, paths, self.templates, self.files)

@@ -1,0 +1,134 @@
+"""The parts of production mode, and their life beside the server. Source: D32, D39."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+from aiohttp.typedefs import Handler as WebHandler
+
+from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks.callbacks import Callback
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.payments.transactions import Transaction
+from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.gateway.networks.live_queries import LiveQueries
+from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
+from sandbox_sim.gateway.networks.notifications import NetworkNotifications
+from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
+from sandbox_sim.gateway.networks.processor import NetworkProcessor
+from sandbox_sim.gateway.networks.status_asking import StatusAsking
+from sandbox_sim.gateway.payments.submit import Payments
+from sandbox_sim.gateway.ports import Clock, Ids, PaymentProcessor, Store, Unit
+from sandbox_sim.gateway.scheduler import Handler
+from sandbox_sim.web.api.live_operations import LiveOperations
+from sandbox_sim.web.api.operations import Call
+from sandbox_sim.web.networks.notifications import NotificationHandler
+
+# Real time, in seconds, that submits under way have to end when the server stops.
+CLOSING_S: Final = 10.0
+
+
+class Production:
+    """What the flag `--production` adds.
+
+    Raises `NetworkConfigError` where a network cannot be made.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        ids: Ids,
+        store: Store,
+        callback_for: Callable[[Transaction, datetime], Callback],
+    ) -> None:
+        self._store = store
+        self.networks = networks_of(settings, clock, ids)
+        self.recorder = OutcomeRecorder(self.networks, ids, callback_for)
+        self.processor = NetworkProcessor(store, clock, ids, self.networks, self.recorder)
+        self.asking = StatusAsking(store, clock, self.networks, self.recorder)
+        self.notifications = NetworkNotifications(store, clock, self.networks, self.recorder)
+        self.exchanges = ExchangeLog(store, clock)
+        self.queries = LiveQueries(store)
+        self.clock = clock
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the networks open. Raises `NetworkConfigError` if one with open attempts is gone."""
+        await refuse_dropped(self._store, self.networks.by_name)
+        await self.networks.open(self._events_of)
+        saving = asyncio.create_task(self.exchanges.run_forever())
+        try:
+            yield
+        finally:
+            await self.processor.close(CLOSING_S)
+            await self.asking.background.close()
+            await self.notifications.background.close()
+            await self.networks.close()
+            saving.cancel()
+            await asyncio.gather(saving, return_exceptions=True)
+            await self.exchanges.save()
+
+    def _events_of(self, network: str) -> NetworkEventSink:
+        return NetworkEventSink(network, self.exchanges, self.notifications)
+
+
+def live_handlers(production: Production | None) -> Mapping[JobKind, Handler]:
+    """The handlers of the jobs of production.
+
+    Without production, jobs that an earlier run left just end: the start has made sure that no
+    attempt is open.
+    """
+    if production is None:
+        return {JobKind.ASK_NETWORK: _end, JobKind.READ_NOTIFICATION: _end}
+    return {
+        JobKind.ASK_NETWORK: production.asking.on_due,
+        JobKind.READ_NOTIFICATION: production.notifications.on_due,
+    }
+
+
+def processors_of(
+    sandbox: PaymentProcessor, production: Production | None
+) -> Mapping[ServiceMode, PaymentProcessor]:
+    """The payment processor of each mode that is served."""
+    if production is None:
+        return {ServiceMode.SANDBOX: sandbox}
+    return {ServiceMode.SANDBOX: sandbox, ServiceMode.PRODUCTION: production.processor}
+
+
+def live_paths(
+    production: Production | None, payments: Payments
+) -> Mapping[str, Callable[[Call], Awaitable[Reply]]]:
+    """What the paths of the interface do for clients of mode P; empty without production."""
+    if production is None:
+        return {}
+    return LiveOperations(payments, production.queries).by_path()
+
+
+def notification_handler(production: Production | None) -> WebHandler | None:
+    """Takes the notifications of networks; None without production."""
+    if production is None:
+        return None
+    return NotificationHandler(production.notifications, production.clock).handle
+
+
+@asynccontextmanager
+async def running(production: Production | None, store: Store) -> AsyncIterator[None]:
+    """Run production, if it is on.
+
+    Raises `NetworkConfigError` if attempts are open at a network that is not configured.
+    """
+    if production is None:
+        await refuse_dropped(store, {})
+        yield
+        return
+    async with production.running():
+        yield
+
+
+async def _end(_unit: Unit, _job: Job, _now: datetime) -> None:
+    """Do nothing, so that the job ends."""

@@ -1,0 +1,1 @@
+"""Payments of production mode: what carries them, and how their outcomes are found out. D39."""

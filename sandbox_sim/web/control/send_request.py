@@ -1,0 +1,126 @@
+"""`POST /_sandbox/requests/send`: sends the gateway a request with the credentials of its own.
+
+The dashboard uses it, so that no secret key has to be in a page.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Final, TypedDict
+
+from aiohttp import EMPTY_PAYLOAD, HttpVersion11, hdrs, web
+from multidict import CIMultiDict
+from pydantic import Field
+
+from sandbox_sim.domain.clients import Client, ServiceMode
+from sandbox_sim.domain.json_text import parse_json
+from sandbox_sim.web.api.dispatcher import Dispatcher
+from sandbox_sim.web.control.errors import NO_CREDENTIALS, error_response
+from sandbox_sim.web.control.input_models import Input
+from sandbox_sim.web.routes import Answer, Body, Route
+
+_USER_AGENT: Final = "sandbox_sim dashboard"
+
+
+class SendBody(Input):
+    """The body of `send`: a path of the interface, and the body of the request to it."""
+
+    path: str = Field(
+        pattern=r"^/[\w/]+$", description="a path of the interface, such as /make_payment"
+    )
+    body: dict[str, Any] = Field(description="an object: the body of the request")
+
+
+class SentRequest(TypedDict):
+    """What the gateway answered."""
+
+    status: Annotated[int | None, "the HTTP status; null where a fault lost the answer"]
+    headers: dict[str, str]
+    body: Annotated[object, "the JSON of the answer; a string where it is not JSON"]
+
+
+class SendRoutes:
+    """Sends requests of mode S. clients: the credential sets to choose from."""
+
+    def __init__(self, dispatcher: Dispatcher, clients: Iterable[Client]) -> None:
+        self._dispatcher = dispatcher
+        self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
+
+    def routes(self) -> Sequence[Route]:
+        """The route of `send`."""
+        return [
+            Route(
+                "POST", "/_sandbox/requests/send", self.send,
+                "send the gateway a request, with the first credentials that fit its service",
+                "Requests", (Answer(SentRequest),), body=Body(SendBody), errors=(NO_CREDENTIALS,),
+            ),
+        ]  # fmt: skip
+
+    async def send(self, request: web.Request, asked: SendBody) -> SentRequest | web.Response:
+        """Send the request past the network, and return what the gateway answers."""
+        service_id = asked.body.get("service_id")
+        client = next((each for each in self._clients if _fits(each, service_id)), None)
+        if client is None:
+            text = f"no credentials of mode S are for service_id {service_id}"
+            return error_response(NO_CREDENTIALS, text)
+        sent = _LocalRequest(asked.path, client, json.dumps(asked.body).encode(), request)
+        await self._dispatcher.handle(sent)
+        return sent.writer.answer()
+
+
+def _fits(client: Client, service_id: object) -> bool:
+    return not isinstance(service_id, int) or client.may_use(service_id)
+
+
+class _Kept:
+    """Keeps the answer in place of a connection."""
+
+    def __init__(self) -> None:
+        self._written = b""
+
+    async def write_eof(self, chunk: bytes = b"") -> None:
+        self._written += chunk
+
+    def answer(self) -> SentRequest:
+        """The answer as the caller gets it."""
+        if not self._written:
+            return {"status": None, "headers": {}, "body": "a fault lost the answer"}
+        head, _, body = self._written.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        text = body.decode("utf-8", "replace")
+        return {
+            "status": int(first.split(" ")[1]),
+            "headers": dict(line.split(": ", 1) for line in lines),
+            "body": parse_json(text, text),
+        }
+
+
+class _LocalRequest:
+    """A request that did not come over a connection.
+
+    Its transport only tells the address of the server, so a fault that breaks connections breaks
+    none that is in use.
+    """
+
+    method: ClassVar = hdrs.METH_POST
+    version: ClassVar = HttpVersion11
+    keep_alive: ClassVar = True
+    content: ClassVar = EMPTY_PAYLOAD
+
+    def __init__(self, path: str, client: Client, body: bytes, behind: web.Request) -> None:
+        pair = base64.b64encode(f"{client.client_key}:{client.secret_key}".encode()).decode()
+        self.path = path
+        self.scheme = behind.scheme
+        self.headers = CIMultiDict(
+            {hdrs.AUTHORIZATION: f"Basic {pair}", hdrs.USER_AGENT: _USER_AGENT}
+        )
+        self.writer = _Kept()
+        self._body = body
+        real = behind.transport
+        name = None if real is None else real.get_extra_info("sockname")
+        self.transport = None if name is None else asyncio.Transport({"sockname": name})
+
+    async def read(self) -> bytes:
+        """The body."""
+        return self._body

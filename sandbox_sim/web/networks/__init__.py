@@ -1,0 +1,1 @@
+"""What networks call: `/_networks/{name}/…`."""

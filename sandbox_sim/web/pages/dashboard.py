@@ -1,0 +1,168 @@
+"""The dashboard at `/_sandbox/`: lists on the left, the timeline of one record on the right.
+
+The server renders every view, and its address names all of it: `view`, the search `q`, the chosen
+record `open` and the page `after`. static/dashboard.js asks for the same address again when
+something happens, and puts in what changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from aiohttp import web
+
+from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.control.listing import Listing as PageOf
+from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
+from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
+from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.gateway.control.clock_view import shown as clock_shown
+from sandbox_sim.gateway.control.record_search import Records
+from sandbox_sim.gateway.control.user_rules import UserRules
+from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.ports import Clock, Store
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+from sandbox_sim.web.pages.details import Details
+from sandbox_sim.web.pages.listing import Listing
+from sandbox_sim.web.pages.samples import samples_json
+from sandbox_sim.web.pages.search import Search, parse_search
+from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.pages.timeline import Settings
+from sandbox_sim.web.pages.troubles import troubles_of
+from sandbox_sim.web.public_address import PublicAddress
+from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
+
+VIEWS: Final = {
+    "payments": "Payments",
+    "callbacks": "Callbacks",
+    "sms": "SMS",
+    "requests": "Requests",
+    "ledger": "Ledger",
+    "overrides": "Overrides",
+    "faults": "Faults",
+}
+_WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
+_RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
+_LEDGER_PAGE: Final = 100
+_RULES_PAGE: Final = 200
+
+
+class Asked(NamedTuple):
+    """What the address asks for."""
+
+    view: str
+    search: Search
+    open: str
+    after: str
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> "Asked":
+        """Read a query. What it does not understand is as if it were not there."""
+        view = query.get("view", "")
+        view = view if view in VIEWS else "payments"
+        names = [query.get(name, "")[:400].replace("\x00", "") for name in ("open", "after")]
+        return cls(view, parse_search(query.get("q", "").replace("\x00", "")), *names)
+
+
+class DashboardRoutes:
+    """The views of the dashboard.
+
+    needs_login: whether there is something to log out from.
+    """
+
+    def __init__(
+        self,
+        templates: Templates,
+        records: Records,
+        ledger: Ledger,
+        rules: UserRules,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        public_address: PublicAddress,
+        *,
+        needs_login: bool,
+    ) -> None:
+        self._templates = templates
+        self._listing = Listing(records)
+        self._details = Details(records, ledger)
+        self._ledger = ledger
+        self._rules = rules
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._public_address = public_address
+        self._needs_login = needs_login
+
+    def routes(self) -> Sequence[Route]:
+        """The routes of the dashboard."""
+        route = partial(
+            Route, path=f"{CONTROL_PREFIX}/", group="Pages", access=Access.PAGE,
+            answers=(
+                Answer(None, media_type=HTML, when="the page"),
+                Answer(None, 303, None, "the browser has to log in"),
+            ),
+        )  # fmt: skip
+        return [
+            route("GET", handler=self.view, summary="show the dashboard"),
+            route("HEAD", handler=self.view, summary="look whether there is a dashboard"),
+        ]
+
+    async def view(self, request: web.Request) -> web.Response:
+        """Show one view."""
+        asked = Asked.of(request.query)
+        settings = self._settings._replace(url=self._public_address(request))
+        callbacks = await self._listing.callbacks_of(asked.search)
+        context = {
+            "views": VIEWS,
+            "view": asked.view,
+            "search": asked.search,
+            "clock": await self._clock_context(),
+            "troubles": troubles_of(callbacks),
+            "needs_login": self._needs_login,
+            "url": settings.url,
+            **await self._content(asked, settings),
+        }
+        return await self._templates.page(request, "dashboard.html", context)
+
+    async def _content(self, asked: Asked, settings: Settings) -> Mapping[str, Any]:
+        """What the view itself shows."""
+        content: dict[str, Any] = {
+            "rows": (), "next": None, "open": "", "chosen": bool(asked.open), "timeline": None,
+            "postings": (), "audits": (), "rules": (), "profiles": [*Profile],
+            "samples": samples_json(settings.url),
+        }  # fmt: skip
+        if asked.view in _WITH_DETAIL:
+            page = await self._listing.page(asked.view, asked.search, asked.after or None)
+            opened = asked.open or (page.rows[0].key if page.rows else "")
+            timeline = await self._details.timeline(opened, settings) if opened else None
+            content |= {
+                "rows": page.rows, "next": page.next, "open": opened, "timeline": timeline,
+            }  # fmt: skip
+        elif asked.view == "ledger":
+            content |= await self._ledger_context(asked)
+        else:
+            listing = PageOf(asked.search.service_id, None, _RULES_PAGE)
+            found = await self._rules.listed(_RULES[asked.view], listing)
+            content["rules"] = [rule_shown(rule) for rule in found]
+        return content
+
+    async def _ledger_context(self, asked: Asked) -> Mapping[str, Any]:
+        after = int(asked.after[:18]) if asked.after.isascii() and asked.after.isdigit() else None
+        subject = asked.search.words[0] if asked.search.words else None
+        query = LedgerQuery(
+            service_id=asked.search.service_id,
+            subject=subject,
+            after=min(after or LARGEST_INTEGER, LARGEST_INTEGER) if after is not None else None,
+            limit=_LEDGER_PAGE,
+        )
+        page = await self._ledger.page(query)
+        return {
+            "postings": [posting_shown(line.posting) for line in page.lines],
+            "audits": page.audits or (),
+            "next": page.next,
+        }
+
+    async def _clock_context(self) -> Mapping[str, Any]:
+        due = await self._store.run(lambda unit: unit.next_due())
+        return {**clock_shown(self._clock), "due": None if due is None else iso(due)}

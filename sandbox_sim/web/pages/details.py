@@ -1,0 +1,129 @@
+"""Finds the record that an address names, and all that belongs to its timeline."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sandbox_sim.domain.ledger import LedgerQuery, shown
+from sandbox_sim.gateway.control.record_search import (
+    CALLBACKS,
+    MESSAGES,
+    REQUESTS,
+    TRANSACTIONS,
+    Records,
+)
+from sandbox_sim.gateway.control.searches import Kind
+from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+from sandbox_sim.web.pages.rows import Badge
+from sandbox_sim.web.pages.timeline import (
+    Settings,
+    Timeline,
+    callback_steps,
+    of_message,
+    of_payment,
+    of_request,
+)
+
+_MOST_CALLBACKS: Final = 20
+_MOST_REQUESTS: Final = 20
+_PAYMENT_PATHS: Final = ("/make_payment", "/pay_bill", "/send_airtime")
+
+
+class Details:
+    """Makes timelines. A method returns None for a record that is kept no more."""
+
+    def __init__(self, records: Records, ledger: Ledger) -> None:
+        self._records = records
+        self._ledger = ledger
+
+    async def timeline(self, key: str, settings: Settings) -> Timeline | None:
+        """The timeline of the record that `key` names, as `Row.key` does."""
+        kind, _, name = key.replace("\x00", "").partition(":")
+        match kind:
+            case "t":
+                service_id, _, network_id = name.partition(":")
+                return await self._of_payment(_number(service_id), network_id, settings)
+            case "r":
+                return await self._of_request(name, settings)
+            case "c":
+                return await self._of_callback(name, settings)
+            case "m":
+                return await self._of_message(name, settings)
+        return None
+
+    async def _of_payment(
+        self, service_id: int, network_id: str, settings: Settings
+    ) -> Timeline | None:
+        match = {"service_id": service_id, "network_transaction_id": network_id}
+        payment = await self._one(TRANSACTIONS, match)
+        if payment is None:
+            return None
+        entry = await self._request_of(service_id, payment["transaction_id"], _begun(payment))
+        found = await self._records.find(CALLBACKS, match, _MOST_CALLBACKS)
+        postings = await self._postings(service_id, network_id)
+        return of_payment(payment, entry, found.records[::-1], postings, settings)
+
+    async def _of_request(self, name: str, settings: Settings) -> Timeline | None:
+        entry = await self._one(REQUESTS, {"id": name})
+        if entry is None:
+            return None
+        service_id, transaction_id = entry["service_id"], entry["transaction_id"]
+        if None not in {service_id, transaction_id} and _pays(entry):
+            match = {"service_id": service_id, "transaction_id": transaction_id}
+            for payment in (await self._records.find(TRANSACTIONS, match, 2)).records:
+                owner = await self._request_of(service_id, transaction_id, _begun(payment))
+                if owner is not None and owner["id"] == name:
+                    network_id = str(payment["network_transaction_id"])
+                    return await self._of_payment(service_id, network_id, settings)
+        return of_request(entry, settings)
+
+    async def _of_callback(self, name: str, settings: Settings) -> Timeline | None:
+        callback = await self._one(CALLBACKS, {"id": name})
+        if callback is None:
+            return None
+        service_id, network_id = callback["service_id"], callback["network_transaction_id"]
+        of_payment = await self._of_payment(service_id, network_id, settings)
+        if of_payment is not None:
+            return of_payment
+        about = f"Service {service_id} · transaction {callback['transaction_id']}"
+        badge = Badge(callback["state"], callback["state"])
+        return Timeline("Callback", about, badge, tuple(callback_steps(callback, settings)))
+
+    async def _of_message(self, name: str, settings: Settings) -> Timeline | None:
+        message = await self._one(MESSAGES, {"processing_id": name})
+        if message is None:
+            return None
+        subject = message["batch_id"] or message["processing_id"]
+        postings = await self._postings(message["service_id"], subject)
+        return of_message(message, postings, settings)
+
+    async def _request_of(self, service_id: int, transaction_id: str, begun: str) -> Any:
+        """The request that began a transaction: the newest that came before it."""
+        match = {"service_id": service_id, "transaction_id": transaction_id}
+        found = await self._records.find(REQUESTS, match, _MOST_REQUESTS)
+        entries: Sequence[Any] = found.records
+        return next((each for each in entries if _pays(each) and each["at"] <= begun), None)
+
+    async def _postings(self, service_id: int, subject: str) -> Sequence[Any]:
+        # With `after` the ledger adds up no balances.
+        query = LedgerQuery(service_id=service_id, subject=subject, after=LARGEST_INTEGER)
+        page = await self._ledger.page(query)
+        return [shown(line.posting) for line in reversed(page.lines)]
+
+    async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
+        found = await self._records.find(kind, match, 1)
+        return next(iter(found.records), None)
+
+
+def _begun(payment: Mapping[str, Any]) -> str:
+    at: str = payment["timeline"][0]["at"]
+    return at
+
+
+def _pays(entry: Mapping[str, Any]) -> bool:
+    path: str = entry["path"]
+    return path.endswith(_PAYMENT_PATHS)
+
+
+def _number(text: str) -> int:
+    return int(text[:19]) if text.isascii() and text.isdigit() else 0

@@ -1,0 +1,92 @@
+"""What the search field of the dashboard understands: `service:55 status:retrying 0244`.
+
+A word with a known name before a colon is a filter; every other word must be somewhere in the
+record. The text stands in the address, so a view can be sent to a colleague.
+"""
+
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+
+_WORDS: Final = MappingProxyType(
+    {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
+)
+UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
+
+
+class Facts(NamedTuple):
+    """What a search compares of one record.
+
+    states: its codes and states in lower case. callback: the state of its callback, if it has one.
+    rejected: whether the gateway refused it. text: all of it in lower case.
+    """
+
+    operation: str | None
+    states: frozenset[str]
+    callback: str | None
+    rejected: bool
+    text: str
+
+
+class Search(NamedTuple):
+    """A search that was read. service_id: None for all services."""
+
+    text: str
+    service_id: int | None
+    states: tuple[str, ...]
+    operations: tuple[str, ...]
+    flags: tuple[str, ...]
+    words: tuple[str, ...]
+
+    def accepts(self, facts: Facts) -> bool:
+        """Whether a record matches; its service is compared elsewhere."""
+        return (
+            all(_WORDS.get(state, state) in facts.states or state in facts.states
+                for state in self.states)
+            and all(operation == facts.operation for operation in self.operations)
+            and all(_has_flag(flag, facts) for flag in self.flags)
+            and all(word in facts.text for word in self.words)
+        )  # fmt: skip
+
+
+def parse_search(text: str) -> Search:
+    """Read the text of the search field. What it does not understand it looks for as a word."""
+    text = " ".join(text.split())[:200]
+    service_id: int | None = None
+    named: dict[str, list[str]] = {"status": [], "operation": [], "is": [], "": []}
+    for token in text.lower().split(" "):
+        name, _, value = token.partition(":")
+        if name == "service" and value.isascii() and value.isdigit():
+            service_id = min(int(value[:19]), LARGEST_INTEGER) or None
+        elif name in named and name and value:
+            named[name].append(value)
+        elif token:
+            named[""].append(token)
+    states, operations, flags, words = (tuple(each) for each in named.values())
+    return Search(text, service_id, states, operations, flags, words)
+
+
+def facts_of(
+    operation: str | None,
+    states: Iterable[str | None],
+    callback: str | None,
+    texts: Iterable[object],
+    *,
+    rejected: bool = False,
+) -> Facts:
+    """The facts of a record."""
+    found = frozenset(each.lower() for each in states if each)
+    text = " ".join(str(each) for each in texts if each is not None).lower()
+    return Facts(operation, found, callback, rejected, text)
+
+
+def _has_flag(flag: str, facts: Facts) -> bool:
+    match flag:
+        case "unacknowledged":
+            return facts.callback in UNACKNOWLEDGED
+        case "rejected":
+            return facts.rejected
+        case _:
+            return flag in facts.states

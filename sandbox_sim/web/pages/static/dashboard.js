@@ -1,0 +1,309 @@
+// The dashboard: asks for its own address again when something happens, and puts in what changed.
+// Everything is rendered by the server; no text of a record is ever made into markup here.
+
+import { post, say, bodyOf, remove } from "./control.js";
+import { prepareSend, openSend } from "./send.js";
+
+const MIN_PAUSE_MS = 700;
+const EVENTS = ["request", "transaction", "callback", "sms", "inbox", "ledger", "override", "fault",
+  "clock", "reset", "restore", "gap"];
+const $ = (selector, root = document) => root.querySelector(selector);
+
+let stale = false;
+let timer = 0;
+let lastTook = 0;
+let waiting = 0;
+
+// ---- what the page shows ----
+
+async function load(address) {
+  const began = performance.now();
+  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  if (answer.redirected && new URL(answer.url).pathname.endsWith("/login")) {
+    location.assign(answer.url);
+  }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  lastTook = performance.now() - began;
+  return page;
+}
+
+function swap(id, page, { animate = false } = {}) {
+  const here = document.getElementById(id);
+  const there = page.getElementById(id);
+  if (!here || !there || here.innerHTML === there.innerHTML) return;
+  const known = new Set([...here.querySelectorAll("[data-key]")].map((row) => row.dataset.key));
+  const open = [...here.querySelectorAll("details")].map((each) => each.open);
+  const scrolled = $(".rows", here)?.scrollTop ?? 0;
+  const fresh = document.importNode(there, true);
+  if (animate && known.size) {
+    for (const row of fresh.querySelectorAll("[data-key]")) {
+      row.classList.toggle("fresh", !known.has(row.dataset.key));
+    }
+  }
+  here.replaceWith(fresh);
+  fresh.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? false; });
+  if (scrolled && $(".rows", fresh)) $(".rows", fresh).scrollTop = scrolled;
+}
+
+function isReading() {
+  const rows = $("#rows");
+  return (rows && rows.scrollTop > 40) || new URLSearchParams(location.search).has("after");
+}
+
+function isTyping() {
+  const focused = document.activeElement;
+  return focused instanceof HTMLElement && focused.matches("input, select, textarea")
+    && !focused.closest("[data-search]") && $("#main").contains(focused);
+}
+
+/** The address of what is shown, with the record that is open. */
+function address() {
+  const here = new URL(location.href);
+  const current = $("#rows [aria-current]");
+  if (current) here.searchParams.set("open", current.closest("[data-key]").dataset.key);
+  return here;
+}
+
+async function refresh() {
+  stale = false;
+  let page;
+  try {
+    page = await load(address());
+  } catch {
+    return; // the server is away; the feed connects again, and then this is called again
+  }
+  swap("clock", page);
+  swap("troubles", page);
+  if (isReading()) {
+    const known = new Set([...document.querySelectorAll("#rows [data-key]")].map((row) => row.dataset.key));
+    waiting = [...page.querySelectorAll("#rows [data-key]")].filter((row) => !known.has(row.dataset.key)).length;
+    showCount();
+  } else if (!isTyping()) {
+    swap("list", page, { animate: true });
+  }
+  const busy = isTyping() || $("#detail")?.contains(document.activeElement);
+  if (!busy) swap("detail", page);
+  tick();
+}
+
+function showCount() {
+  let note = $("#new-count");
+  if (!waiting || !$("#rows")) return;
+  if (!note) {
+    note = document.createElement("button");
+    note.id = "new-count";
+    note.className = "primary new-count";
+    $("#rows").prepend(note);
+    note.addEventListener("click", () => { $("#rows").scrollTop = 0; note.remove(); go(address()); });
+  }
+  note.textContent = `${waiting} new`;
+}
+
+/** Show another address of the dashboard without loading the whole page again. */
+async function go(target, { push = true, keepSearch = false } = {}) {
+  const page = await load(target);
+  if (push) history.pushState(null, "", target);
+  document.title = page.title;
+  const [here, there] = [$("#main"), page.getElementById("main")];
+  if (!here || !there) { location.assign(target); return; }
+  const typed = keepSearch ? $("[data-search] [name=q]") : null;
+  if (typed) {
+    swap("list", page);
+    swap("detail", page);
+    here.className = there.className;
+  } else {
+    const scrolled = $("#rows")?.scrollTop ?? 0;
+    here.replaceWith(document.importNode(there, true));
+    if ($("#rows")) $("#rows").scrollTop = scrolled;
+  }
+  $(".bar nav")?.replaceWith(document.importNode($(".bar nav", page), true));
+  swap("clock", page);
+  swap("troubles", page);
+  tick();
+}
+
+function soon() {
+  stale = true;
+  if (timer || document.hidden) return;
+  timer = setTimeout(async () => {
+    timer = 0;
+    await refresh();
+    if (stale) soon();
+  }, Math.max(MIN_PAUSE_MS, lastTook * 5));
+}
+
+// ---- the clock ----
+
+let clockRead = performance.now();
+let clockNow = 0;
+let clockFrozen = false;
+
+function readClock() {
+  const clock = $("#clock");
+  if (!clock || clock.dataset.read) return;
+  clock.dataset.read = "yes";
+  clockRead = performance.now();
+  clockNow = Date.parse(clock.dataset.now);
+  clockFrozen = clock.dataset.frozen === "true";
+}
+
+function gatewayTime() {
+  return clockNow + (clockFrozen ? 0 : performance.now() - clockRead);
+}
+
+function left(due) {
+  const seconds = Math.max(0, Math.ceil((Date.parse(due) - gatewayTime()) / 1000));
+  const minutes = Math.floor(seconds / 60);
+  return `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+function tick() {
+  readClock();
+  const now = $("#clock .now");
+  if (now) now.textContent = new Date(gatewayTime()).toISOString().slice(11, 19);
+  const due = $("#clock")?.dataset.due;
+  if (due && $("#clock .left")) $("#clock .left").textContent = ` in ${left(due)}`;
+  for (const each of document.querySelectorAll(".timeline [data-due]")) {
+    each.textContent = `in ${left(each.dataset.due)}`;
+  }
+}
+
+// ---- acts ----
+
+async function act(button, work, done) {
+  button.disabled = true;
+  try {
+    const answer = await work();
+    say(done === "ran" ? ranWords(answer) : done || "Done");
+    await refresh();
+    return true;
+  } catch (problem) {
+    say(problem.message, { bad: true });
+    return false;
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function ranWords(answer) {
+  const count = answer.ran.length;
+  if (!count) return "The clock moved; nothing was due";
+  const kinds = [...new Set(answer.ran.map((job) => job.kind))].join(", ");
+  return `The clock moved and ${count} job${count === 1 ? "" : "s"} ran: ${kinds}`;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied");
+  } catch {
+    say(text);
+  }
+}
+
+const acts = {
+  "[data-post]": (button) =>
+    act(button, () => post(button.dataset.post, button.dataset.body || "{}"), button.dataset.done),
+  "[data-delete]": (button) => act(button, () => remove(button.dataset.delete), button.dataset.done),
+  "[data-post-each]": (button) => act(button, async () => {
+    for (const id of button.dataset.ids.split(" ").slice(0, 100)) {
+      await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
+    }
+  }, "The attempts were made"),
+  "[data-next-due]": (button) => act(button, () => {
+    const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - gatewayTime()) / 1000);
+    return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
+  }, "ran"),
+  "[data-copy]": (button) => copy(button.dataset.copy),
+  "[data-dialog]": (button) => (button.dataset.dialog === "send" ? openSend() : $(`#${button.dataset.dialog}`).showModal()),
+  "[data-send-first]": (button) => openSend(button.dataset.sendFirst),
+  "[data-close]": (button) => button.closest("dialog").close(),
+  "[data-restore]": (button) => {
+    const name = encodeURIComponent(button.form.elements.name.value);
+    act(button, () => post(`snapshots/${name}/restore`, "{}"), "The snapshot is restored");
+  },
+};
+
+document.addEventListener("click", (event) => {
+  if (!(event.target instanceof Element)) return;
+  for (const [selector, work] of Object.entries(acts)) {
+    const button = event.target.closest(selector);
+    if (button) { event.preventDefault(); work(button); return; }
+  }
+  const link = event.target.closest("#main a[href^='?'], .bar nav a");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    go(link.href);
+  }
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.dataset.postForm) {
+    event.preventDefault();
+    const button = event.submitter ?? $("button", form);
+    if (form.hasAttribute("data-confirm") && !confirm("Reset? This cannot be undone.")) return;
+    const done = await act(button, () => post(form.dataset.postForm, JSON.stringify(bodyOf(form))), form.dataset.done);
+    if (done && form.closest("dialog")) form.closest("dialog").close();
+    if (done && form.closest("#list")) go(location.href, { push: false });
+  } else if (form.hasAttribute("data-search")) {
+    event.preventDefault();
+    search(form);
+  }
+});
+
+function search(form) {
+  const target = new URL(location.pathname, location.origin);
+  for (const [name, value] of new FormData(form)) if (value) target.searchParams.set(name, value);
+  go(target, { keepSearch: true });
+}
+
+let typing = 0;
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("[data-search]");
+  if (!form) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => search(form), 250);
+});
+
+// ---- keyboard ----
+
+function step(by) {
+  const links = [...document.querySelectorAll("#rows [data-key] a")];
+  const at = links.findIndex((link) => link.hasAttribute("aria-current"));
+  const next = links[Math.min(Math.max(at + by, 0), links.length - 1)];
+  if (!next) return;
+  const key = next.closest("[data-key]").dataset.key;
+  go(next.href).then(() => {
+    const link = [...document.querySelectorAll("#rows [data-key]")].find((row) => row.dataset.key === key);
+    $("a", link ?? document)?.focus();
+  });
+}
+
+const keys = {
+  "/": () => $("[data-search] [name=q]")?.focus(),
+  "?": () => $("#help").showModal(),
+  j: () => step(1),
+  k: () => step(-1),
+  r: () => [...document.querySelectorAll("#detail [data-key-name=r]")].at(-1)?.click(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const focused = event.target;
+  const types = focused instanceof Element && focused.matches("input, select, textarea");
+  if (types || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
+  if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
+});
+
+// ---- live ----
+
+const feed = new EventSource(new URL("events", new URL("./", location.href)));
+for (const name of EVENTS) feed.addEventListener(name, soon);
+document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
+addEventListener("popstate", () => go(location.href, { push: false }));
+addEventListener("pagehide", () => feed.close());
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+prepareSend(refresh);
+tick();
+setInterval(tick, 1000);

@@ -1,0 +1,90 @@
+// The form that sends a request of any operation; the server has the credentials.
+
+import { post, say } from "./control.js";
+
+const form = document.querySelector("[data-send]");
+const samples = JSON.parse(form.dataset.samples);
+const body = form.elements.body;
+const answerBox = form.querySelector(".answer");
+
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(4));
+  return `WEB-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function chosen() {
+  return samples[Number(form.elements.operation.value)];
+}
+
+function fill() {
+  const sample = chosen();
+  const fields = { ...sample.body };
+  if ("request_time" in fields) fields.request_time = new Date().toISOString().slice(0, 16).replace("T", " ");
+  if ("transaction_id" in fields) fields.transaction_id = newId();
+  body.value = JSON.stringify(fields, null, 2);
+  form.querySelector(".path").textContent = sample.path;
+  const chips = form.querySelector(".magic");
+  chips.querySelectorAll("button").forEach((chip) => chip.remove());
+  chips.hidden = !sample.magic.length;
+  for (const [words, values] of sample.magic) {
+    const chip = document.createElement("button");
+    chip.type = "button";
+    chip.textContent = words;
+    chip.addEventListener("click", () => change({ ...sample.body, ...values }, Object.keys(values)));
+    chips.append(chip);
+  }
+}
+
+function change(values, names) {
+  let now;
+  try {
+    now = JSON.parse(body.value);
+  } catch {
+    fill();
+    now = JSON.parse(body.value);
+  }
+  // What an earlier value changed goes back to the sample.
+  for (const name of ["customer_number", "amount", "service_id", "account_number", "recipients"]) {
+    if (name in chosen().body) now[name] = chosen().body[name];
+  }
+  for (const name of names) now[name] = values[name];
+  if ("transaction_id" in now) now.transaction_id = newId();
+  body.value = JSON.stringify(now, null, 2);
+}
+
+/** Open the form. name: the operation to begin with. */
+export function openSend(name) {
+  const place = samples.findIndex((sample) => sample.name === name);
+  if (place >= 0) form.elements.operation.value = String(place);
+  fill();
+  answerBox.hidden = true;
+  form.closest("dialog").showModal();
+}
+
+/** afterwards: called when a request was answered. */
+export function prepareSend(afterwards) {
+  samples.forEach((sample, place) => form.elements.operation.add(new Option(sample.name, String(place))));
+  form.elements.operation.addEventListener("change", () => { fill(); answerBox.hidden = true; });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    let sent;
+    try {
+      sent = JSON.parse(body.value);
+    } catch (problem) {
+      say(`The body is not JSON: ${problem.message}`, { bad: true });
+      return;
+    }
+    try {
+      const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
+      const status = answer.status === null ? "No answer" : `HTTP ${answer.status}`;
+      answerBox.textContent = `${status}\n${JSON.stringify(answer.body, null, 2)}`;
+      answerBox.hidden = false;
+      if ("transaction_id" in sent) {
+        change(sent, Object.keys(sent).filter((each) => each !== "transaction_id"));
+      }
+      await afterwards();
+    } catch (problem) {
+      say(problem.message, { bad: true });
+    }
+  });
+}

@@ -1,0 +1,49 @@
+"""The strips above the lists: unacknowledged callbacks by receiver and answer."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.web.pages.search import UNACKNOWLEDGED
+
+_MOST: Final = 3
+
+
+class Trouble(NamedTuple):
+    """Callbacks that one receiver did not take, for one reason.
+
+    next_at: when the next attempt comes; None where none comes.
+    ids: of those that are still retried; others can only be sent again.
+    """
+
+    callbacks: int
+    url: str
+    reason: str
+    next_at: str | None
+    ids: tuple[str, ...]
+    failed_ids: tuple[str, ...]
+
+
+def troubles_of(callbacks: Iterable[Any]) -> list[Trouble]:
+    """The most frequent troubles among callbacks, at most three."""
+    groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for callback in callbacks:
+        if callback["state"] in UNACKNOWLEDGED and callback["attempts"]:
+            groups[callback["url"], _reason(callback["attempts"][-1])].append(callback)
+    found = [_trouble(url, reason, group) for (url, reason), group in groups.items()]
+    return sorted(found, key=lambda trouble: -trouble.callbacks)[:_MOST]
+
+
+def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
+    waiting = [each for each in group if each["state"] == "retrying"]
+    due = [each["attempts"][-1]["next_attempt_at"] for each in waiting]
+    failed = [each["id"] for each in group if each["state"] == "failed"]
+    ids = tuple(each["id"] for each in waiting)
+    next_at = min(filter(None, due), default=None)
+    return Trouble(len(group), url, reason, next_at, ids, tuple(failed))
+
+
+def _reason(attempt: Any) -> str:
+    if attempt["status_code"] is not None:
+        return f"were answered HTTP {attempt['status_code']}"
+    return f"got no answer: {attempt['verdict'].partition(': ')[2]}"

@@ -1,0 +1,184 @@
+"""Production over real sockets: a server process, SQLite, networks, callbacks. D32, D39."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
+
+PAYMENT: dict[str, Any] = {
+    "reference": "Order 1",
+    "transaction_id": "T1",
+    "trans_type": "CTM",
+    "amount": 10.5,
+    "nw": "MTN",
+    "payment_option": "MOM",
+    "customer_number": "0244000001",
+    "nickname": "Ama",
+    "request_time": "2026-01-31 09:30:00",
+}
+
+pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Other]:
+    with a_shop() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server for all tests that only need the simulated network."""
+    with serving(tmp_path_factory.mktemp("production")) as server:
+        yield server
+
+
+def pay(server: Server, shop: Other, **fields: Any) -> tuple[int, str]:
+    mode = fields.pop("mode", "P")
+    body = {**PAYMENT, "callback_url": f"{shop.url}/callback", **fields}
+    status, answer = server.post("/make_payment", mode=mode, **body)
+    return status, str(answer["response_code"])
+
+
+def callback(shop: Other) -> dict[str, Any]:
+    return shop.next()[1]
+
+
+def test_a_collection_succeeds_with_its_callback(server: Server, shop: Other) -> None:
+    assert pay(server, shop, transaction_id="C1") == (202, "202")
+
+    found = callback(shop)
+
+    assert (found["trans_ref"], found["trans_status"]) == ("C1", "000/SUCCESS")
+    assert found["amount"] == "10.5"
+    assert server.status("C1") == "000"
+
+
+def test_a_payout_is_held_committed_and_short_ones_are_refused(server: Server, shop: Other) -> None:
+    service: dict[str, Any] = {"service_id": 56}
+    payout: dict[str, Any] = {**service, "trans_type": "MTC"}
+    assert pay(server, shop, **payout, transaction_id="P0") == (402, "402")
+    assert (
+        pay(server, shop, **service, transaction_id="D1", trans_type="DTTW", amount=100)[0] == 202
+    )
+    callback(shop)
+
+    assert pay(server, shop, **payout, transaction_id="P1", amount=30) == (202, "202")
+    assert pay(server, shop, **payout, transaction_id="P2", amount=71) == (402, "402")
+    assert callback(shop)["trans_ref"] == "P1"
+
+    _, body = server.post("/get_account_balance", **service, request_time="2026-01-31 09:30")
+    assert body["response_data"]["payout_balance"] == 70
+
+
+def test_a_failure_has_a_callback_and_gives_the_money_back(server: Server, shop: Other) -> None:
+    service: dict[str, Any] = {"service_id": 57}
+    pay(server, shop, **service, transaction_id="D2", trans_type="DTTW", amount=100)
+    callback(shop)
+    declined: dict[str, Any] = {**service, "trans_type": "MTC", "customer_number": "0244000009"}
+
+    assert pay(server, shop, **declined, transaction_id="F1", amount=40) == (202, "202")
+
+    assert callback(shop)["trans_status"] == "001/FAILED"
+    _, body = server.post("/get_account_balance", **service, request_time="2026-01-31 09:30")
+    assert body["response_data"]["payout_balance"] == 100
+
+
+def test_a_duplicate_is_219_and_the_sandbox_beside_it_knows_nothing(
+    server: Server, shop: Other
+) -> None:
+    assert pay(server, shop, transaction_id="U1") == (202, "202")
+    assert pay(server, shop, transaction_id="U1") == (200, "219")
+    assert callback(shop)["trans_ref"] == "U1"
+
+    _, sandbox = server.post("/get_transaction_status", mode="S", transaction_id="U1")
+    assert sandbox["response_code"] == "027"
+    status, live = server.post("/get_transaction_status", transaction_id="U9")
+    assert (status, live["response_code"]) == (404, "404")
+    assert live["response_message"] == "Transaction not found"
+
+
+def test_a_refusal_of_the_network_is_answered_at_once(server: Server, shop: Other) -> None:
+    assert pay(server, shop, transaction_id="R1", customer_number="0540010000") == (200, "019")
+    status, _ = server.post("/get_transaction_status", transaction_id="R1")
+    assert status == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"nickname": None}, "nickname"),
+        ({"amount": 10.505}, "at most 2 decimals"),
+        ({"customer_number": "12"}, "phone number of Ghana"),
+        ({"nw": "VIS", "payment_option": "CRD"}, "CRD"),
+    ],
+    ids=["nickname", "decimals", "number", "card"],
+)
+def test_what_production_requires(
+    server: Server, shop: Other, fields: dict[str, Any], problem: str
+) -> None:
+    body = {**PAYMENT, "callback_url": shop.url, "transaction_id": "B1", **fields}
+    given = {name: value for name, value in body.items() if value is not None}
+
+    status, answer = server.post("/make_payment", **given)
+
+    assert status == 400
+    assert problem in answer["response_message"]
+
+
+def test_sms_of_mode_p_has_no_network_yet(server: Server) -> None:
+    body = {"customer_number": "233244000001", "msg_body": "Hello", "sender_id": "Shop"}
+    status, answer = server.post("/sms/send", **body)
+    assert (status, answer["response_code"]) == (200, "371")
+
+
+def test_a_notification_for_an_unknown_network_is_404(server: Server) -> None:
+    status, answer = server.ask("POST", "/_networks/nobody/A1", {})
+    assert (status, answer["error"]["code"]) == (404, "not_found")
+    assert server.ask("PUT", "/_networks/staging/A1", {}) == (200, {})
+
+
+def test_killed_between_submit_and_record_the_payment_is_charged_once(
+    tmp_path: Path, shop: Other
+) -> None:
+    upstream = HangingUpstream()
+    with other(upstream.answer) as far:
+        networks = f"""
+[networks.account]
+adapter = "upstream"
+base_url = "{far.url}"
+client_key = "far_key"
+secret_key = "far_secret"
+timeout_s = 1
+poll_after_s = 0.2
+
+[[routes]]
+network = "account"
+"""
+        with serving(tmp_path, networks) as server:
+            Thread(target=lost, args=(server, shop), daemon=True).start()
+            path, sent = far.next()
+            server.process.kill()  # the other side has the payment, and we no answer
+            server.process.wait()
+        assert path == "/make_payment"
+
+        with serving(tmp_path, networks) as server:
+            found = callback(shop)
+            assert (found["trans_ref"], found["trans_status"]) == ("K1", "000/SUCCESS")
+            assert server.status("K1") == "000"
+            assert pay(server, shop, transaction_id="K1") == (200, "219")
+        upstream.go_on.set()
+
+    assert upstream.taken == [sent["transaction_id"]]
+
+
+def lost(server: Server, shop: Other) -> None:
+    """Pay at a server that is killed before it answers."""
+    with contextlib.suppress(OSError, json.JSONDecodeError):
+        pay(server, shop, transaction_id="K1")

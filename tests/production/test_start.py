@@ -1,0 +1,156 @@
+"""What the start of production refuses, and how networks are configured. D32, D39, D37."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.networks.simulated import SimulatedNetwork
+from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
+from sandbox_sim.config import Settings
+from sandbox_sim.config_loading import ConfigError, load, settings_from
+from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.ports.network import NetworkConfigError
+from tests.live_records import attempt
+
+LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
+STAGING = {"staging": {"adapter": "simulated"}}
+
+pytestmark = pytest.mark.decision("D32")
+
+
+def production(**values: Any) -> Settings:
+    usual = {"production": True, "credentials": [LIVE], "networks": STAGING}
+    return settings_from({**usual, **values}, "test")
+
+
+def networks(**values: Any) -> Any:
+    return networks_of(production(**values), VirtualClock(), RandomIds(seed=1))
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"credentials": [BUILT_IN]}, 'needs a table [[credentials]] with mode = "P"'),
+        ({"credentials": [{**BUILT_IN, "mode": "P"}]}, "the built-in pair is public"),
+        ({"store": "memory:"}, "set allow_memory = true"),
+        ({"host": "0.0.0.0", "control_token": "t"}, "is not loopback and this is plain HTTP"),
+        (
+            {
+                "host": "0.0.0.0",
+                "control_token": "t",
+                "tls_terminated": True,
+                "credentials": [LIVE, BUILT_IN],
+            },
+            "host 0.0.0.0 is not loopback",
+        ),
+        ({"routes": [{"network": "mtn"}]}, "there is no table [networks.mtn]"),
+        ({"routes": [{"network": "staging", "operation": ["status"]}]}, "no network carries"),
+    ],
+    ids=["no set", "built-in", "memory", "plain HTTP", "built-in beyond", "route", "operation"],
+)
+def test_what_is_unsafe_is_refused_with_a_sentence(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=r".") as refused:
+        production(**values)
+
+    assert sentence in str(refused.value)
+
+
+def test_what_is_safe_is_not() -> None:
+    production()
+    production(credentials=[LIVE, BUILT_IN])
+    production(store="memory:", allow_memory=True)
+    production(host="0.0.0.0", control_token="t", tls_terminated=True)
+
+
+def test_a_client_of_mode_p_is_served_in_production_only() -> None:
+    served = production().clients()["live_key"].served
+    refused = settings_from({"credentials": [LIVE]}, "test").clients()["live_key"].served
+
+    assert (served, refused) == (True, False)
+
+
+@pytest.mark.decision("D37")
+def test_production_calls_no_private_address_unless_a_range_allows_it() -> None:
+    hosts = production().receivers()
+    allowed = production(callback_hosts={"allow": ["127.0.0.0/8"]}).receivers()
+
+    assert not hosts.allows_address("shop.test", "127.0.0.1")
+    assert hosts.allows_address("shop.test", "93.184.216.34")
+    assert allowed.allows_address("shop.test", "127.0.0.1")
+
+
+def test_a_network_is_made_with_its_settings() -> None:
+    table = {"adapter": "simulated", "settle_after_ms": 5, "poll_after_s": 0.5, "timeout_s": 2.5}
+    found = networks(networks={"mtn": table}, routes=[{"network": "mtn", "nw": ["MTN"]}])
+
+    (mtn,) = found.candidates(Operation.COLLECT, "MTN")
+    assert isinstance(mtn.network, SimulatedNetwork)
+    assert mtn.terms.schedule.poll_after.total_seconds() == 0.5
+    assert mtn.terms.timeout.total_seconds() == 2.5
+    assert found.candidates(Operation.COLLECT, "VOD") == []
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ({"adapter": "mtn"}, "there is no adapter 'mtn'; installed are"),
+        ({"adapter": "simulated", "settle": 5}, "networks.bad: settle:"),
+        (
+            {"adapter": "upstream", "secret_key_file": "/nowhere"},
+            "secret_key_file: the file cannot",
+        ),
+    ],
+    ids=["adapter", "setting", "file"],
+)
+def test_a_network_that_cannot_be_made_is_refused(table: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(NetworkConfigError) as refused:
+        networks(networks={"bad": table})
+
+    assert sentence in str(refused.value)
+
+
+def test_secrets_come_from_the_environment_and_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, file = tmp_path / "secret", tmp_path / "sandbox_sim.toml"
+    secret.write_text("from-the-file\n")
+    file.write_text(
+        f"""
+        [networks.Account]
+        adapter = "upstream"
+        base_url = "https://gateway.example"
+        secret_key_file = "{secret}"
+        """
+    )
+    monkeypatch.setenv("SANDBOX_SIM_NETWORKS__ACCOUNT__CLIENT_KEY", "from-the-environment")
+
+    loaded = load(file)
+
+    table = loaded.settings.networks["Account"]
+    assert table.adapter_settings() == {
+        "base_url": "https://gateway.example",
+        "client_key": "from-the-environment",
+        "secret_key": "from-the-file",
+    }
+    shown = loaded.settings.model_dump_json()
+    assert "from-the" not in shown
+    assert "https://gateway.example" in shown
+
+
+@pytest.mark.decision("D39")
+async def test_the_start_refuses_to_drop_a_network_with_open_attempts() -> None:
+    store = MemoryStore(VirtualClock())
+    await store.run(lambda unit: unit.add_attempt(attempt("A1"), "{}"))
+    await store.run(
+        lambda unit: unit.add_attempt(attempt("A2", network="vod", outcome=Outcome.FAILED), "")
+    )
+
+    await refuse_dropped(store, {"mtn": ...})
+    with pytest.raises(NetworkConfigError, match=r"networks\.mtn: 1 attempts at it are open"):
+        await refuse_dropped(store, {})

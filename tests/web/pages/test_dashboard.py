@@ -1,0 +1,311 @@
+"""The dashboard as the server renders it: lists, search, the timeline of one record."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+
+BROWSER = {"Accept": "text/html"}
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+
+
+async def page(sandbox: Sandbox, query: str = "") -> str:
+    url = f"{sandbox.url}/_sandbox/{query}"
+    async with sandbox.session.get(url, headers=BROWSER) as answer:
+        assert answer.status == 200
+        return await answer.text()
+
+
+def rows(html: str) -> list[str]:
+    """The text of each row of the list."""
+    found = re.findall(r"<li data-key.*?</li>", html, re.DOTALL)
+    return [words(each) for each in found]
+
+
+def steps(html: str) -> list[str]:
+    """The text of each step of the timeline."""
+    timeline = html.partition('<ol class="timeline">')[2].partition("</ol>")[0]
+    return [words(each) for each in timeline.split("</li>")[:-1]]
+
+
+def words(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+async def post(sandbox: Sandbox, to: str, **body: Any) -> Any:
+    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{to}", json=body) as answer:
+        return await answer.json()
+
+
+class TestPayments:
+    async def test_each_payment_is_a_row_with_its_state_and_that_of_its_callback(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.collect(transaction_id="T1001", reference="Order 1001")
+        await sandbox.advance(seconds=1)
+
+        (row,) = rows(await page(sandbox))
+
+        assert row == (
+            "09:00:00 Collection · MTN · 0244 000 001 GHS 10.50 "
+            "000 successful callback delivered T1001 · Order 1001"
+        )
+
+    async def test_a_rejected_payment_is_one_too_with_the_reason(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(customer_number="0540000000")
+        await sandbox.collect(customer_number="0244000009", transaction_id="T2")
+
+        declined, rejected = rows(await page(sandbox))
+
+        assert "015 declined last digit 9" in declined
+        assert "019 rejected customer_number '0540000000' is not allowlisted" in rejected
+
+    async def test_a_query_is_a_request_and_no_payment(self, sandbox: Sandbox) -> None:
+        await sandbox.balance()
+
+        assert rows(await page(sandbox)) == []
+        assert len(rows(await page(sandbox, "?view=requests"))) == 1
+
+    async def test_many_payments_come_in_pages_each_once(self, sandbox: Sandbox) -> None:
+        for number in range(60):
+            declined = number % 3 == 0
+            party = "0540000000" if declined else "0244000001"
+            await sandbox.collect(transaction_id=f"T{number:03}", customer_number=party)
+
+        newest = await page(sandbox)
+        older = unescape(re.findall(r'id="older" href="([^"]*)"', newest)[0])
+        oldest = await page(sandbox, older)
+
+        assert len(rows(newest)) == 50
+        assert len(rows(oldest)) == 10
+        assert 'id="older"' not in oldest
+
+    async def test_without_payments_it_says_what_to_try(self, sandbox: Sandbox) -> None:
+        html = await page(sandbox)
+
+        assert "No payments yet" in html
+        assert "sandbox-sim trigger collect" in html
+
+
+class TestSearch:
+    @pytest.mark.parametrize(
+        ("search", "found"),
+        [
+            ("service:55", {"A", "B", "C"}),
+            ("service:56", set()),
+            ("status:000", {"A", "C"}),
+            ("status:successful", {"A", "C"}),
+            ("status:015", {"B"}),
+            ("status:delivered", {"A"}),
+            ("status:retrying", {"C"}),
+            ("is:unacknowledged", {"C"}),
+            ("is:rejected", {"B"}),
+            ("operation:airtime", {"C"}),
+            ("0200", {"B"}),
+            ("order status:000", {"A", "C"}),
+            ("order 0200 status:000", set()),
+        ],
+    )
+    async def test_a_search_is_in_the_address(
+        self, sandbox: Sandbox, search: str, found: set[str]
+    ) -> None:
+        await sandbox.collect(transaction_id="A-1")
+        await sandbox.collect(transaction_id="B-1", customer_number="0200000009")
+        await sandbox.airtime(transaction_id="C-1", callback_url="http://127.0.0.1:9/")
+        await sandbox.advance(seconds=1)
+
+        html = await page(sandbox, f"?view=payments&q={search}")
+
+        names = {"0200000009"[:4]: "B", "Airtime": "C", "Collection · MTN": "A"}
+        seen = {next(names[each] for each in names if each in row) for row in rows(html)}
+        assert seen == found
+
+    async def test_what_cannot_be_understood_finds_nothing_and_fails_nothing(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.collect()
+
+        for query in ("q=service:x", "q=%00", "after=%00~", "open=t:x:y", "view=nothing&open=zz"):
+            assert "sandbox_sim" in await page(sandbox, f"?{query}")
+
+
+class TestTimeline:
+    async def test_it_goes_from_the_request_to_the_next_attempt(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(callback_url=f"{sandbox.url}/nothing")
+        await sandbox.advance(seconds=1)
+
+        request, answered, settled, attempt, following = steps(await page(sandbox))
+
+        assert request.startswith("Request POST /make_payment 09:00:00.000 Service 55")
+        assert "Copy as curl Copy as pytest" in request
+        assert " 202 " in answered
+        assert "Rule sandbox.3" in answered
+        assert settled.startswith("Settled 000 successful 09:00:01.000 After the setting")
+        assert attempt.startswith("Callback, attempt 1 of 3 HTTP 401")
+        assert "only 2xx acknowledges" in attempt
+        assert "X-Service-Signature" in attempt
+        assert following.startswith("Attempt 2 due 09:05:01.000")
+        assert "Retry now" in following
+
+    async def test_a_pending_payment_can_be_settled(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+
+        html = await page(sandbox)
+
+        assert 'data-post-form="transactions/55/T1/settle"' in html
+
+    async def test_a_decline_says_that_no_callback_comes(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(customer_number="0244000009")
+
+        *_, settled, callback = steps(await page(sandbox))
+
+        assert "The decline is simulated" in settled
+        assert callback.startswith("No callback")
+
+    async def test_an_override_is_named(self, sandbox: Sandbox) -> None:
+        await post(sandbox, "overrides", outcome={"status": "003"})
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        settled = steps(await page(sandbox))[2]
+
+        assert "003 cancelled" in settled
+        assert "An override applied" in settled
+
+    async def test_live_balances_show_their_postings(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(balances="live")
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        assert "Ledger: collected" in " ".join(steps(await page(sandbox)))
+
+    async def test_each_of_two_payments_with_one_id_has_its_own_request(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.collect(amount=1)
+        await sandbox.advance(seconds=10)
+        await sandbox.collect(amount=2)
+
+        html = await page(sandbox)
+        first = unescape(re.findall(r'href="(\?[^"]*open=t[^"]*)"', html)[1])
+
+        assert '"amount": 2' in " ".join(steps(html))
+        assert '"amount": 1' in " ".join(steps(await page(sandbox, first)))
+
+    async def test_an_sms_shows_what_it_cost(self, sandbox: Sandbox) -> None:
+        await sandbox.sms(customer_number="0244000009")
+        await sandbox.advance(seconds=1)
+
+        html = await page(sandbox, "?view=sms")
+
+        assert "Shop to 233244000009" in rows(html)[0]
+        told = " ".join(steps(html))
+        assert "-1 on the sms balance" in told
+        assert "Refunded REFUNDED" in told
+
+    async def test_a_callback_leads_to_the_timeline_of_its_payment(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        assert steps(await page(sandbox, "?view=callbacks"))[0].startswith("Request POST")
+
+    async def test_a_record_that_is_gone_says_so(self, sandbox: Sandbox) -> None:
+        assert "Kept no more" in await page(sandbox, "?open=t:55:12345678901")
+
+
+async def test_what_a_client_wrote_is_shown_as_text(sandbox: Sandbox) -> None:
+    await sandbox.collect(
+        transaction_id=HOSTILE,
+        reference=HOSTILE,
+        nickname=HOSTILE,
+        callback_url="http://127.0.0.1:9/",
+    )
+    await sandbox.sms(msg_body=HOSTILE, sender_id=HOSTILE)
+    await post(sandbox, "overrides", match={"transaction_id": HOSTILE})
+    await sandbox.advance(seconds=1)
+
+    for view in ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults"):
+        html = await page(sandbox, f"?view={view}")
+
+        assert "<script>alert" not in html, view
+        assert "<img" not in html, view
+    assert HOSTILE in unescape(await page(sandbox))
+
+
+async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> None:
+    for number in range(3):
+        url = f"{sandbox.url}/nothing"
+        await sandbox.collect(transaction_id=f"T{number}", callback_url=url)
+    await sandbox.advance(seconds=1)
+
+    told = words(await page(sandbox, "?view=sms"))
+
+    assert f"3 callbacks to {sandbox.url}/nothing were answered HTTP 401" in told
+    assert "Next attempt at 09:05:01" in told
+
+
+async def test_no_page_has_a_style_or_a_script_of_its_own(sandbox: Sandbox) -> None:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/", headers=BROWSER) as answer:
+        policy, html = answer.headers["Content-Security-Policy"], await answer.text()
+
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"<style|<script(?! type=\"module\" src=)| style=| on\w+=", html)
+
+
+class TestSending:
+    async def test_a_request_is_sent_with_credentials_that_the_page_does_not_know(
+        self, sandbox: Sandbox
+    ) -> None:
+        sent = await post(
+            sandbox, "requests/send", path="/make_payment", body=sandbox.payment(reference="Web")
+        )
+
+        assert (sent["status"], sent["body"]["response_code"]) == (202, "202")
+        assert sent["headers"]["X-Sandbox-Rule"] == "sandbox.3"
+        await sandbox.advance(seconds=1)
+        assert (await sandbox.status()).data["status"] == "000"
+
+    async def test_the_address_in_the_answer_is_that_of_the_server(self, sandbox: Sandbox) -> None:
+        body = sandbox.payment(
+            nw="VIS", payment_option="CRD", customer_number="4111111111111111",
+            currency_code="GHS", currency_val="10.50", landing_page="http://127.0.0.1:9/",
+        )  # fmt: skip
+
+        sent = await post(sandbox, "requests/send", path="/make_payment", body=body)
+
+        assert sent["body"]["redirect_url"].startswith(f"{sandbox.url}/_sandbox/pay/")
+
+    async def test_a_refusal_is_an_answer_like_another(self, sandbox: Sandbox) -> None:
+        sent = await post(sandbox, "requests/send", path="/nothing", body={})
+
+        assert (sent["status"], sent["body"]["response_code"]) == (404, "404")
+
+    async def test_a_fault_loses_the_answer_and_not_the_page(self, sandbox: Sandbox) -> None:
+        await post(sandbox, "faults", fault={"connection_reset": True})
+
+        sent = await post(sandbox, "requests/send", path="/make_payment", body=sandbox.payment())
+
+        assert sent == {"status": None, "headers": {}, "body": "a fault lost the answer"}
+
+    async def test_the_credentials_are_those_of_the_service(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(
+            credentials=[
+                {"client_key": "a", "secret_key": "x", "service_ids": [7]},
+                {"client_key": "b", "secret_key": "y", "service_ids": [55]},
+                {"client_key": "p", "secret_key": "z", "mode": "P", "service_ids": [99]},
+            ]
+        )
+        body = {"request_time": "2026-01-01 09:00"}
+        path = "/get_account_balance"
+
+        of_55 = await post(sandbox, "requests/send", path=path, body={**body, "service_id": 55})
+        of_99 = await post(sandbox, "requests/send", path=path, body={**body, "service_id": 99})
+
+        assert of_55["status"] == 200
+        assert of_99["error"]["code"] == "no_credentials"
