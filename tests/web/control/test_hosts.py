@@ -19,7 +19,18 @@ from tests.web.operations import OPERATIONS
 from tests.web.wire import Answer, exchange, request_bytes
 
 # What takes neither a token nor a Host of ours. What is not here is guarded.
-STATIC = ("card.js", "control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
+STATIC = (
+    *(
+        "card.js",
+        "control.js",
+        "dashboard.js",
+        "handset.css",
+        "handset.js",
+        "icon.svg",
+        "pages.css",
+    ),
+    "send.js",
+)
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
@@ -28,6 +39,7 @@ OPEN = {
     ("HEAD", "/_sandbox/pay/{id}"),
     ("GET", "/_sandbox/login"),
     *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
+    ("GET", "/_sandbox/handset/{number}/enter"),
 }
 # What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
 FORMS = {
