@@ -170,6 +170,14 @@ class Settings(BaseModel):
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
     )
+    approval: Literal["auto", "handset"] = Field(
+        "auto",
+        description="handset: a collection or deposit from a wallet waits until the payer approves "
+        "or declines it at /_sandbox/handset/NUMBER.",
+    )
+    approval_timeout_s: float = Field(
+        120, gt=0, le=A_DAY_S, description="Seconds a payer has to answer; then it becomes 003."
+    )
     test_cards: dict[CardNumber, Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
     )

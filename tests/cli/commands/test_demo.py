@@ -87,6 +87,7 @@ class TestSettings:
 
         assert (settings.store, settings.callback_profile) == ("memory:", "event")
         assert settings.sandbox_card_entry
+        assert settings.magic_outcomes["0244000003"] == "003"
 
     def test_what_the_user_sets_goes_first(self, tmp_path: Path) -> None:
         file = tmp_path / "sandbox_sim.toml"
