@@ -1,9 +1,10 @@
 """The parts of production mode, and their life beside the server. Source: D32, D39."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from aiohttp.typedefs import Handler as WebHandler
@@ -11,11 +12,12 @@ from aiohttp.typedefs import Handler as WebHandler
 from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Callback
-from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.clients import Client, ServiceMode, is_only_live
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
+from sandbox_sim.gateway.networks.manual_actions import LiveActions
 from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
 from sandbox_sim.gateway.networks.notifications import NetworkNotifications
 from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
@@ -26,7 +28,10 @@ from sandbox_sim.gateway.ports import Clock, Ids, PaymentProcessor, Store, Unit
 from sandbox_sim.gateway.scheduler import Handler
 from sandbox_sim.web.api.live_operations import LiveOperations
 from sandbox_sim.web.api.operations import Call
+from sandbox_sim.web.control.handlers import RouteGroup
+from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.networks.notifications import NotificationHandler
+from sandbox_sim.web.routes import Route
 
 # Real time, in seconds, that submits under way have to end when the server stops.
 CLOSING_S: Final = 10.0
@@ -54,6 +59,7 @@ class Production:
         self.notifications = NetworkNotifications(store, clock, self.networks, self.recorder)
         self.exchanges = ExchangeLog(store, clock)
         self.queries = LiveQueries(store)
+        self.actions = LiveActions(store, clock, self.recorder)
         self.clock = clock
 
     @asynccontextmanager
@@ -114,6 +120,19 @@ def notification_handler(production: Production | None) -> WebHandler | None:
     if production is None:
         return None
     return NotificationHandler(production.notifications, production.clock).handle
+
+
+def live_actions(production: Production | None) -> LiveActions | None:
+    """What a person may do by hand in production; None without it."""
+    return None if production is None else production.actions
+
+
+def control_routes(
+    production: Production | None, groups: Iterable[RouteGroup], clients: Iterable[Client]
+) -> list[Route]:
+    """The routes of the control API; in production those that could falsify money are guarded."""
+    routes = [route for group in groups for route in group.routes()]
+    return routes if production is None else guarded(routes, partial(is_only_live, tuple(clients)))
 
 
 @asynccontextmanager

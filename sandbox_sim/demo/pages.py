@@ -165,10 +165,10 @@ class Pages:
         return Product(name)
 
     def _shopper(self, number: str) -> dict[str, str]:
-        shoppers = dict(zip("1234", self._catalogue.shoppers, strict=True))
-        shopper = shoppers.get(number)
-        if shopper is None:
+        shoppers = {str(place): each for place, each in enumerate(self._catalogue.shoppers, 1)}
+        if number not in shoppers:
             return {}
+        shopper = shoppers[number].customer
         own = {"name": shopper.name, "phone": shopper.phone, "nw": shopper.nw}
         return {**own, "airtime_phone": shopper.phone, "airtime_nw": shopper.nw}
 

@@ -21,6 +21,8 @@ class ShopSettings:
     sender_id: str = "AdwoaShop"
     currency: str = "GHS"
     seed: int = 42
+    # Whether the setting `magic_outcomes` of the gateway has the numbers of catalogue.py.
+    magic_numbers: bool = False
     # Seconds of one request to the gateway.
     timeout_s: float = 10
     # The first status query comes this long after the payment was sent; each further one waits

@@ -57,8 +57,12 @@ class Texts:
     account_hint: str = "In the sandbox: {account} is paid, one that ends in 009 is declined."
     you: str = "About you"
     try_shopper: str = "Fill in a test shopper"
-    pays: str = "{name}, pays"
-    declines: str = "{name}, wallet declines"
+    shoppers: Mapping[str, str] = _table(
+        pays="{name}, pays",
+        declines="{name}, wallet declines",
+        cancels="{name}, cancels the prompt",
+        waits="{name}, never answers",
+    )
     name: str = "Name"
     phone: str = "Phone"
     phone_hint: str = "We send the receipt there by SMS."

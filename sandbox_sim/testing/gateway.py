@@ -286,7 +286,8 @@ class SandboxGateway:
 
     def _control(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         __tracebackhide__ = True
-        return post(f"{self.url}/_sandbox/{path}", body, self._settings.token)
+        token, trusted = self._settings.token, self._settings.trusted_file
+        return post(f"{self.url}/_sandbox/{path}", body, token, trusted)
 
 
 class Awaitables:

@@ -1,4 +1,4 @@
-"""docs/writing-a-network.md: its example is a package of its own that keeps the contract."""
+"""docs/writing-a-network.md: its example is a separate package that keeps the contract."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT, Page
 
 PAGE = Page("docs/writing-a-network.md")
 EXAMPLE = ROOT / "docs" / "examples" / "palm_pay"
-# Prints what a gateway finds: the name of the network, and what its factory says of no settings.
+# Prints the name of the network that is found, and the error of its factory without settings.
 FIND = """
 from importlib.metadata import entry_points
 from datetime import timedelta
@@ -40,7 +40,7 @@ def run(*words: str | Path, cwd: Path, packages: Path) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the example is installed into; what it requires is that of the tests."""
+    """A folder with the installed example, which uses the dependencies of the tests."""
     folder = tmp_path_factory.mktemp("palm_pay")
     source, packages = folder / "source", folder / "packages"
     shutil.copytree(EXAMPLE, source)
@@ -82,7 +82,7 @@ def test_the_code_of_the_page_is_that_of_the_package() -> None:
     blocks = [*PAGE.blocks("ini"), *PAGE.blocks("python")]
 
     assert len(blocks) == 6
-    # A method stands on the page without the indentation of its class.
+    # The page shows a method without the indentation of its class.
     flat = ["".join(line.strip() for line in text.splitlines()) for text in texts]
     for block in blocks:
         wanted = "".join(line.strip() for line in block.splitlines())

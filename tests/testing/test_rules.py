@@ -1,4 +1,4 @@
-"""Outcomes and trouble that a test asks for beforehand."""
+"""Overrides and faults that a test adds in advance."""
 
 from typing import Any
 

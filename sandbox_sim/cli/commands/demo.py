@@ -24,6 +24,7 @@ from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.cli.serve.running_servers import registered
 from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
 from sandbox_sim.config import Settings
+from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
@@ -34,9 +35,15 @@ from sandbox_sim.gateway.ports import StoreError
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
 # The settings of a demonstration, where nobody has chosen others: nothing is left of it when it
-# ends, callbacks have the body that the shop reads, and customers type their card at the gateway.
+# ends, callbacks have the body that the shop reads, customers type their card at the gateway, and
+# two test shoppers cancel or never answer.
 DEMO_SETTINGS: Final = MappingProxyType(
-    {"store": "memory:", "callback_profile": Profile.EVENT, "sandbox_card_entry": True}
+    {
+        "store": "memory:",
+        "callback_profile": Profile.EVENT,
+        "sandbox_card_entry": True,
+        "magic_outcomes": dict(MAGIC_NUMBERS),
+    }
 )
 # Seconds that open requests to the shop may take when it stops; the gateway stops after that, and
 # both within ten seconds.
@@ -73,6 +80,9 @@ def demo(
 def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Settings:
     """The settings as for `serve`, with those of a demonstration in place of the defaults."""
     loaded = load_or_exit(config_file, flags)
+    if loaded.settings.scheme != "http":
+        click.echo("tls: the demo speaks plain HTTP; leave tls, cert and key out", err=True)
+        raise SystemExit(1)
     demo_only = {name: value for name, value in DEMO_SETTINGS.items() if name not in loaded.origins}
     return loaded.settings.model_copy(update=demo_only)
 
@@ -136,6 +146,7 @@ async def _open_shop(
             secret_key=client.secret_key,
             service_id=min(client.service_ids, default=_SERVICE_ID),
             payment_pages=tuple(pages),
+            magic_numbers=settings.magic_outcomes.items() >= MAGIC_NUMBERS.items(),
         )
     )
     runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=_GRACE_S)

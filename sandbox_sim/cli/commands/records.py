@@ -1,5 +1,6 @@
 """`sandbox-sim requests | transactions | callbacks | sms`: the records of the gateway."""
 
+import getpass
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -103,15 +104,20 @@ def _ids_before_status(
 @transactions.command()
 @click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_ids_before_status)
 @click.argument("status", callback=_decided)
+@click.option("--reason", help="Mode P: why; it is kept with your name.")
+@click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")
 @asks
-def settle(session: Session, ids: tuple[str, ...], status: str) -> None:
-    """Decide a pending transaction now.
+def settle(
+    session: Session, ids: tuple[str, ...], status: str, reason: str | None, by: str
+) -> None:
+    """Decide a pending transaction now; one of mode P only with --reason.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
     is 000, 001 or 003, or in words successful, failed or cancelled.
     """
     path = ("transactions", *ids, "settle")
-    session.show(session.gateway.control("POST", *path, body={"status": status}), _settled)
+    body = {"status": status} if reason is None else {"status": status, "reason": reason, "by": by}
+    session.show(session.gateway.control("POST", *path, body=body), _settled)
 
 
 def _settled(document: dict[str, Any]) -> Iterator[str]:

@@ -224,6 +224,7 @@ SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
     {
         "status": STATUS_VALUES,
+        "mode": values_of(ServiceMode),
         "operation": values_of(
             (
                 *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT),

@@ -8,9 +8,11 @@ import asyncio
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, inbox
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control import journal
 from sandbox_sim.domain.control.events import EventType
 from sandbox_sim.domain.control.listing import Listing, compiled_match
@@ -41,6 +43,12 @@ TRANSACTIONS: Final = Kind(
     transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "transaction_id", "service_id"),
     values=transactions.FIELD_VALUES,
+)
+# Those of mode P are stored apart; a search that names this mode reads them.
+LIVE_TRANSACTIONS: Final = replace(
+    TRANSACTIONS,
+    listed=lambda unit, listing: unit.list_live_transactions(listing),
+    shown=transactions.shown_live,
 )
 CALLBACKS: Final = Kind(
     EventType.CALLBACK,
@@ -128,6 +136,7 @@ class Records:
         """
         if kind is REQUESTS:
             await self._journal.save()
+        kind = _of_mode(kind, match)
         search = Search(kind, match, limit + 1)
         await self._read(kind, Listing(_service_of(match), after, AT_ONCE), [search])
         found = search.found[:limit]
@@ -142,6 +151,7 @@ class Records:
         self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
     ) -> Came:
         """Wait until `count` records match, for at most `timeout_s` of real time."""
+        kind = _of_mode(kind, match)
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
         asked, match = match, redact_document(match)
@@ -208,6 +218,12 @@ class Records:
             return await kind.listed(unit, listing)
 
         return await self._store.run(work)
+
+
+def _of_mode(kind: Kind, match: Mapping[str, object]) -> Kind:
+    """The kind of the records that a search reads: transactions of mode P only where it asks."""
+    is_live = kind is TRANSACTIONS and match.get("mode") == ServiceMode.PRODUCTION
+    return LIVE_TRANSACTIONS if is_live else kind
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:

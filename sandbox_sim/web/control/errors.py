@@ -30,6 +30,9 @@ NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no at
 RECORDS_WAIT: Final = ErrorCode(
     409, "records_wait", "records that were created later than the machine's time still wait"
 )
+PRODUCTION: Final = ErrorCode(
+    409, "production", "production is on and forbids it, or it is off and the request needs it"
+)
 TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
 SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
 NO_CREDENTIALS: Final = ErrorCode(
@@ -54,6 +57,7 @@ CATALOGUE: Final = (
     AMBIGUOUS,
     NOT_WAITING,
     RECORDS_WAIT,
+    PRODUCTION,
     TOO_MANY,
     SEEDED_ALREADY,
     NO_CREDENTIALS,
@@ -62,7 +66,9 @@ CATALOGUE: Final = (
     STORE_UNAVAILABLE,
 )
 _OF_ACCESS: Final = {
-    Access.CONTROL: (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
+    **dict.fromkeys(
+        (Access.CONTROL, Access.HANDSET), (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED)
+    ),
     Access.PAGE: (HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
     Access.OWN_PAGE: (ORIGIN_NOT_ALLOWED,),
     Access.DELIVERY: (ORIGIN_NOT_ALLOWED,),

@@ -11,6 +11,7 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.domain.callbacks.callbacks import CallbackView
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.field_values import FieldValues, ImpossibleValue
 from sandbox_sim.domain.control.journal import RequestView
 from sandbox_sim.domain.payments.transactions import TransactionView
@@ -186,8 +187,10 @@ class RecordRoutes:
 
     async def transaction(self, request: web.Request) -> Reply:
         """Show the transaction that any of its ids names, of any service or the one in the path."""
-        name = request.match_info["id"]
-        found = await self._ids.transaction(name, service_of(request))
+        name, service_id = request.match_info["id"], service_of(request)
+        found = await self._ids.transaction(name, service_id)
+        if found is None:
+            found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         return no_such("transactions", name) if found is None else found
 
 

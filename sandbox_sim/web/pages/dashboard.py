@@ -121,6 +121,7 @@ class DashboardRoutes:
             "troubles": troubles_of(callbacks),
             "needs_login": self._needs_login,
             "url": settings.url,
+            "number": asked.search.number or settings.number,
             **await self._content(asked, settings),
         }
         return await self._templates.page(request, "dashboard.html", context)

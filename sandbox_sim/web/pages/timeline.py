@@ -3,10 +3,13 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from sandbox_sim.domain.payments.approval import is_approval
 from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
+from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.web.pages.formats import as_json, money, operation_name, spaced, status_words, tone
 from sandbox_sim.web.pages.rows import Badge, Shown
 
@@ -14,7 +17,7 @@ from sandbox_sim.web.pages.rows import Badge, Shown
 class Settings(NamedTuple):
     """The settings that decide when the steps come.
 
-    url: the address of the gateway, for commands to copy.
+    url: the address of the gateway, for commands to copy. number: one of the allowlist.
     """
 
     settle_delay_ms: int
@@ -24,6 +27,7 @@ class Settings(NamedTuple):
     callback_retry_interval_s: float
     credentials: str
     url: str = ""
+    number: str = "0244000001"
 
 
 class Act(NamedTuple):
@@ -35,6 +39,13 @@ class Act(NamedTuple):
     done: str = "Done"
     primary: bool = False
     key: str = ""
+
+
+class Link(NamedTuple):
+    """A page of ours. path: below `/_sandbox/`."""
+
+    words: str
+    path: str
 
 
 class Step(NamedTuple):
@@ -56,6 +67,7 @@ class Step(NamedTuple):
     details: tuple[tuple[str, str], ...] = ()
     copies: tuple[tuple[str, str], ...] = ()
     acts: tuple[Act, ...] = ()
+    links: tuple[Link, ...] = ()
     asks: tuple[str, ...] = ()
     target: str = ""
     due: str | None = None
@@ -76,6 +88,14 @@ _ADVICE: Final = {
     "try the setting callback_profile = flat or superset.",
     "KeyError": "Your receiver looks for a field that the profile {profile} does not have; try "
     "the setting callback_profile = superset.",
+}
+
+
+# How a payment ended that its payer was asked for.
+_OF_PAYER: Final = {
+    "000": "Approved on the handset, or by hand.",
+    "001": "Declined on the handset, or by hand.",
+    "003": "No answer within the setting approval_timeout_s, or cancelled by hand.",
 }
 
 
@@ -233,6 +253,15 @@ def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
     target = (
         f"transactions/{payment['service_id']}/{quote(payment['transaction_id'], safe='')}/settle"
     )
+    approval = override is not None and is_approval(override["id"])
+    if status == "002" and approval:
+        phone = Link(f"Open handset {spaced(payment['party'])}", f"handset/{payment['party']}")
+        due = _later(payment["timeline"][0]["at"], payment["override"]["delay_ms"])
+        return Step(
+            "wait", "Waiting for the payer", due, Badge(status, status_words(status)),
+            "The handset asks for a PIN (setting approval). Without an answer it becomes 003.",
+            "D33", links=(phone,), asks=("settle",), target=target, due=due,
+        )  # fmt: skip
     if status == "002":
         waits = (
             f"The payment page decides; unopened it pays after card_auto_complete_ms = "
@@ -248,6 +277,8 @@ def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
         )  # fmt: skip
     if entry is not None and entry["code"] == "015":
         text = "The decline is simulated: it fails at once and sends no callback."
+    elif approval:
+        text = _OF_PAYER[status]
     elif override is not None:
         text = f"An override applied: {json.dumps(override)}."
     elif payment["operation"] == "card":
@@ -256,6 +287,10 @@ def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
         text = f"After the setting settle_delay_ms = {settings.settle_delay_ms}, or by hand."
     at = payment["timeline"][-1]["at"]
     return Step(tone(status), "Settled", at, Badge(status, status_words(status)), text)
+
+
+def _later(at: str, delay_ms: int) -> str:
+    return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
 def _no_callback(payment: Shown) -> Step:

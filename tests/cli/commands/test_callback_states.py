@@ -1,4 +1,4 @@
-"""`sandbox-sim callbacks`: what a receiver did not acknowledge is found."""
+"""`sandbox-sim callbacks` shows callbacks that a receiver did not acknowledge."""
 
 import pytest
 
@@ -110,7 +110,7 @@ class TestRetry:
 
 
 class TestImpossibleFilters:
-    """A value that no record can have is an error with the values there are, not an empty list."""
+    """A value that no record can have is an error that lists the values, not an empty list."""
 
     @pytest.mark.parametrize(
         ("words", "listed"),

@@ -8,7 +8,7 @@ from tests.conftest import Sandbox
 
 @pytest.fixture
 async def paid(sandbox: Sandbox) -> Sandbox:
-    """A gateway with a payment T1 of services 55 and 56, and a pending one, T2."""
+    """A gateway with a payment T1 of each of the services 55 and 56, and a pending one, T2."""
     await sandbox.collect()
     await sandbox.collect(service_id=56)
     await sandbox.advance(seconds=1)

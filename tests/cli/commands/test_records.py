@@ -13,7 +13,7 @@ NOBODY = "http://127.0.0.1:9/callback"
 
 @pytest.fixture
 async def paid(sandbox: Sandbox) -> Sandbox:
-    """A gateway with two payments, of which one has its callback, a declined one, and two SMS."""
+    """A gateway with two payments, one of them with a callback, a declined one, and two SMS."""
     await sandbox.collect(transaction_id="T1")
     await sandbox.sms()
     await sandbox.bulk("0244000009", service_id=56)

@@ -1,4 +1,4 @@
-"""Mistakes on the wire are recognised: the answer or the log says what to send instead."""
+"""The gateway recognises common mistakes: the answer or the log says what to send instead."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The journal under /_sandbox/requests: what was asked, what was answered, and why."""
+"""The journal under /_sandbox/requests: each request, its answer, and the reason."""
 
 import asyncio
 import json

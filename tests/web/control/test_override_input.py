@@ -1,4 +1,4 @@
-"""What is posted to add an override: bad input is named, and what is taken is shown as given."""
+"""Adding an override: errors name each bad field, and the list shows an override as given."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Made-up people: a service with something to look at, the same for the same seed."""
+"""`/_sandbox/seed` fills a service with invented records; the same seed gives the same records."""
 
 import json
 import re
@@ -27,9 +27,10 @@ async def listed(sandbox: Sandbox, kind: str, service_id: int = 55) -> list[dict
 
 
 async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
-    """All that can be seen of a service, but for the numbers that the store gave its postings.
+    """Return all records of a service that the control API shows.
 
-    The address of its callbacks is that of the server.
+    It leaves out the ids of postings, which the store gives, and the callback_url of payments,
+    which has the address of the server.
     """
     payments = await listed(sandbox, "transactions", service_id)
     for payment in payments:
@@ -124,7 +125,7 @@ async def test_the_status_of_a_payment_can_be_asked(sandbox: Sandbox) -> None:
 
 
 async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp_path: Any) -> None:
-    """Whatever their store, and whenever: all times are as far from now."""
+    """The records are the same in memory and in a SQLite file."""
     one = await start_sandbox()
     other = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
 
@@ -167,7 +168,7 @@ async def test_another_seed_and_another_service_are_other_people(sandbox: Sandbo
 
 @pytest.mark.parametrize("minutes", [0, 20])
 async def test_a_second_time_is_refused_in_words(sandbox: Sandbox, minutes: int) -> None:
-    """Even if its payments are forgotten by then; and nothing is half done."""
+    """It is refused even after its payments have expired, and changes nothing."""
     await seed(sandbox)
     await sandbox.advance(minutes=minutes)
     before = await life(sandbox)

@@ -1,11 +1,13 @@
 """The dashboard as the server renders it: lists, search, the timeline of one record."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
 import pytest
 
+from sandbox_sim.adapters.ids import RandomIds
 from tests.conftest import Sandbox, StartSandbox
 
 BROWSER = {"Accept": "text/html"}
@@ -62,6 +64,21 @@ class TestPayments:
 
         assert "015 declined last digit 9" in declined
         assert "019 rejected customer_number '0540000000' is not allowlisted" in rejected
+
+    async def test_a_payment_that_began_after_its_request_came_is_one_row(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        new_id, clock = RandomIds.network_transaction_id, sandbox.gateway.clock
+
+        def slowly(ids: RandomIds) -> str:
+            clock.move_to(clock.now() + timedelta(milliseconds=40))
+            return new_id(ids)
+
+        monkeypatch.setattr(RandomIds, "network_transaction_id", slowly)
+        await sandbox.collect()
+
+        (row,) = rows(await page(sandbox))
+        assert "002 pending" in row
 
     async def test_a_query_is_a_request_and_no_payment(self, sandbox: Sandbox) -> None:
         await sandbox.balance()

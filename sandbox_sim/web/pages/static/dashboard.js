@@ -230,7 +230,7 @@ document.addEventListener("click", (event) => {
     const button = event.target.closest(selector);
     if (button) { event.preventDefault(); work(button); return; }
   }
-  const link = event.target.closest("#main a[href^='?'], .bar nav a");
+  const link = event.target.closest("#main a[href^='?'], .bar nav a[href^='?']");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     go(link.href);
