@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
     """The routes, without those of the live feed and of the OpenAPI document."""
-    live = live_actions(parts.production)
+    live, production = live_actions(parts.production), parts.production
+    live_records = None if production is None else production.records
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
         HealthRoutes(parts.store, parts.clock),
-        RecordRoutes(parts.records, parts.record_ids),
+        RecordRoutes(parts.records, parts.record_ids, live_records),
         ManualActionRoutes(parts.records, parts.record_ids, parts.manual_actions, live),
         CallbackRetryRoutes(parts.callback_retries),
         parts.inbox_routes(),

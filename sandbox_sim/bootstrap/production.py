@@ -17,6 +17,7 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
+from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.gateway.networks.manual_actions import LiveActions
 from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
 from sandbox_sim.gateway.networks.notifications import NetworkNotifications
@@ -60,6 +61,7 @@ class Production:
         self.exchanges = ExchangeLog(store, clock)
         self.queries = LiveQueries(store)
         self.actions = LiveActions(store, clock, self.recorder)
+        self.records = LiveRecords(store, clock, self.networks)
         self.clock = clock
 
     @asynccontextmanager
