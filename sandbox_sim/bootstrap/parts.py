@@ -13,6 +13,7 @@ from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.bootstrap.page_parts import PageParts
 from sandbox_sim.bootstrap.production import (
     Production,
+    health_groups,
     live_handlers,
     live_paths,
     notification_handler,
@@ -64,7 +65,6 @@ from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.events import EventRoutes
 from sandbox_sim.web.control.faults import FaultBody, FaultView
 from sandbox_sim.web.control.handlers import RouteGroup
-from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
 from sandbox_sim.web.control.manual_actions import ManualActionRoutes
@@ -97,8 +97,7 @@ class Parts:
         self.clock = clock
         self.ids = ids
         self.gate = gate
-        trusted = settings.trusted_file
-        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=trusted)
+        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=settings.trusted)
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
         self.connections = divide_descriptors(current_limit())
@@ -158,7 +157,7 @@ class Parts:
         """The routes under `/_sandbox/`, without those of the live feed."""
         snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
         return [
-            HealthRoutes(self.store, self.clock),
+            *health_groups(self.production, self.store, self.clock),
             RecordRoutes(self.records, self.record_ids),
             ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
             CallbackRetryRoutes(self.callback_retries),
