@@ -317,8 +317,8 @@ class Settings(BaseModel):
         return self.scheme == "https" or self.tls_terminated
 
     @property
-    def trusted_file(self) -> Path | None:
-        """The certificate by which clients know this server; None where it has none."""
+    def trusted(self) -> Path | None:
+        """The file by which clients trust this server; None where it speaks plain HTTP."""
         if self.cert:
             return Path(self.cert).expanduser()
         return authority_file(authority_folder()) if self.tls else None
