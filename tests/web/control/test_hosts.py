@@ -40,6 +40,7 @@ OPEN = {
     ("GET", "/_sandbox/login"),
     *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
     ("GET", "/_sandbox/handset/{number}/enter"),
+    ("GET", "/_sandbox/rules"),
 }
 # What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
 FORMS = {
