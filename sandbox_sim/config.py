@@ -126,7 +126,7 @@ class Settings(BaseModel):
         [],
         examples=[["gateway.example"]],
         description="More host names that the control API accepts, and whose pages may use it, "
-        "such as gateway.example, *.example or localhost:3000.",
+        "and may show ours in frames, such as gateway.example, *.example or localhost:3000.",
     )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
