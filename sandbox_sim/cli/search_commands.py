@@ -76,7 +76,7 @@ def add_list(group: click.Group, kind: Kind) -> None:
     """Add `list`, which shows a page of records, newest first."""
 
     @group.command("list", help=f"List {kind.words}, newest first, one a line.")
-    @filtered(kind.filters)
+    @filtered([*kind.filters, *kind.of_lists])
     @where_option
     @page_options
     @asks

@@ -130,7 +130,7 @@ def callbacks() -> None:
 
 
 _NOT_OF_STATE: Final = [
-    each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged"}
+    each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged", "mode"}
 ]
 
 add_list(callbacks, CALLBACKS)
