@@ -10,19 +10,25 @@ from aiohttp import web
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
+from sandbox_sim.bootstrap.control_routes import route_groups
 from sandbox_sim.bootstrap.page_parts import PageParts
 from sandbox_sim.bootstrap.production import (
     Production,
+    control_routes,
     live_handlers,
     live_paths,
     notification_handler,
     processors_of,
     running,
 )
-from sandbox_sim.bootstrap.rules import approval_of, facts_of, rate_limit_of, sandbox_of
+from sandbox_sim.bootstrap.rule_settings import (
+    approval_of,
+    facts_of,
+    rate_limit_of,
+    sandbox_of,
+)
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
-from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.domain.jobs import JobKind
 from sandbox_sim.domain.payments.payment_rules import Sandbox
 from sandbox_sim.gateway.activity_log import ActivityLog
@@ -39,13 +45,11 @@ from sandbox_sim.gateway.control.override_selection import Overrides
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.seeding import Seeding
-from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.control.wait_for_change import ChangeWaiter
 from sandbox_sim.gateway.control.wait_for_records import Waiters
 from sandbox_sim.gateway.id_allocation import IdAllocation
 from sandbox_sim.gateway.ledger.accounts import Accounts
-from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.queries import Queries
 from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
 from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
@@ -59,21 +63,9 @@ from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations, by_path
 from sandbox_sim.web.app import ROUTES, make_app
 from sandbox_sim.web.control.access import Guard, Hosts
-from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
-from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.events import EventRoutes
-from sandbox_sim.web.control.faults import FaultBody, FaultView
-from sandbox_sim.web.control.handlers import RouteGroup
-from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes
-from sandbox_sim.web.control.ledger import LedgerRoutes
-from sandbox_sim.web.control.manual_actions import ManualActionRoutes
-from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
-from sandbox_sim.web.control.records import RecordRoutes
-from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.send_request import SendRoutes
-from sandbox_sim.web.control.snapshots import SnapshotRoutes
-from sandbox_sim.web.control.user_rules import UserRuleRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes
 from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import Route
@@ -97,7 +89,7 @@ class Parts:
         self.clock = clock
         self.ids = ids
         self.gate = gate
-        self.http_sender = HttpCallbackSender(clock, settings.receivers())
+        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=settings.trusted)
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
         self.connections = divide_descriptors(current_limit())
@@ -116,11 +108,11 @@ class Parts:
         events = EventRoutes(self.feed, self.clock)
         sending = SendRoutes(dispatcher, self.clients.values())
         description = OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings))
-        groups = [*self.route_groups(), sending, events, description]
+        groups = [*route_groups(self), sending, events, description]
         app = make_app(
             dispatcher,
             api_routes,
-            [route for group in groups for route in group.routes()],
+            control_routes(self.production, groups, self.clients.values()),
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
             self.pages.browser_pages(dispatcher.paths),
             self.pages.templates,
@@ -152,26 +144,6 @@ class Parts:
             base_path=self.settings.base_path,
             reject_status=self.settings.sandbox_reject_status,
         )
-
-    def route_groups(self) -> Sequence[RouteGroup]:
-        """The routes under `/_sandbox/`, without those of the live feed."""
-        snapshots = Snapshots(self.store, self.clock, self.journal, self.deliveries)
-        return [
-            HealthRoutes(self.store, self.clock),
-            RecordRoutes(self.records, self.record_ids),
-            ManualActionRoutes(self.records, self.record_ids, self.manual_actions),
-            CallbackRetryRoutes(self.callback_retries),
-            self.inbox_routes(),
-            ClockRoutes(self.clock, self.clock_control),
-            UserRuleRoutes(
-                self.user_rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView
-            ),
-            UserRuleRoutes(self.user_rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-            LedgerRoutes(Ledger(self.store, self.clock, self.accounts)),
-            SnapshotRoutes(snapshots),
-            SeedRoutes(self.seeding(), self.public_address),
-            *self.pages.groups,
-        ]
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
         """Open the store, load what is copied from it, and run the loops while the app runs."""

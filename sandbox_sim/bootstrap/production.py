@@ -1,9 +1,10 @@
 """The parts of production mode, and their life beside the server. Source: D32, D39."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from aiohttp.typedefs import Handler as WebHandler
@@ -11,22 +12,32 @@ from aiohttp.typedefs import Handler as WebHandler
 from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Callback
-from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.clients import Client, ServiceMode, is_only_live
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
+from sandbox_sim.gateway.networks.live_records import LiveRecords
+from sandbox_sim.gateway.networks.manual_actions import LiveActions
 from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
+from sandbox_sim.gateway.networks.network_overview import NetworkOverview
 from sandbox_sim.gateway.networks.notifications import NetworkNotifications
 from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
 from sandbox_sim.gateway.networks.processor import NetworkProcessor
+from sandbox_sim.gateway.networks.registry import Networks
 from sandbox_sim.gateway.networks.status_asking import StatusAsking
 from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.ports import Clock, Ids, PaymentProcessor, Store, Unit
 from sandbox_sim.gateway.scheduler import Handler
 from sandbox_sim.web.api.live_operations import LiveOperations
 from sandbox_sim.web.api.operations import Call
+from sandbox_sim.web.control.handlers import RouteGroup
+from sandbox_sim.web.control.health import HealthRoutes
+from sandbox_sim.web.control.metrics import MetricRoutes
+from sandbox_sim.web.control.networks import NetworkRoutes
+from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.networks.notifications import NotificationHandler
+from sandbox_sim.web.routes import Route
 
 # Real time, in seconds, that submits under way have to end when the server stops.
 CLOSING_S: Final = 10.0
@@ -54,6 +65,8 @@ class Production:
         self.notifications = NetworkNotifications(store, clock, self.networks, self.recorder)
         self.exchanges = ExchangeLog(store, clock)
         self.queries = LiveQueries(store)
+        self.actions = LiveActions(store, clock, self.recorder)
+        self.records = LiveRecords(store, clock, self.networks)
         self.clock = clock
 
     @asynccontextmanager
@@ -109,11 +122,34 @@ def live_paths(
     return LiveOperations(payments, production.queries).by_path()
 
 
+def health_groups(
+    production: Production | None, store: Store, clock: Clock
+) -> Sequence[RouteGroup]:
+    """The routes that say whether this gateway and its networks work."""
+    overview = NetworkOverview(
+        store, production.networks if production else Networks([], [], clock)
+    )
+    return [HealthRoutes(store, clock), NetworkRoutes(overview), MetricRoutes(overview)]
+
+
 def notification_handler(production: Production | None) -> WebHandler | None:
     """Takes the notifications of networks; None without production."""
     if production is None:
         return None
     return NotificationHandler(production.notifications, production.clock).handle
+
+
+def live_actions(production: Production | None) -> LiveActions | None:
+    """What a person may do by hand in production; None without it."""
+    return None if production is None else production.actions
+
+
+def control_routes(
+    production: Production | None, groups: Iterable[RouteGroup], clients: Iterable[Client]
+) -> list[Route]:
+    """The routes of the control API; in production those that could falsify money are guarded."""
+    routes = [route for group in groups for route in group.routes()]
+    return routes if production is None else guarded(routes, partial(is_only_live, tuple(clients)))
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """Clients and their credentials. Source: auth.1, auth.3, D2."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -33,3 +34,9 @@ class Client:
 
 # The client that exists where no credentials are configured.
 SANDBOX_CLIENT: Final = Client("sandbox_key", "sandbox_secret")
+
+
+def is_only_live(clients: Iterable[Client], service_id: int) -> bool:
+    """Whether clients of mode P may use a service, and none of mode S may."""
+    modes = {client.mode for client in clients if client.may_use(service_id)}
+    return modes == {ServiceMode.PRODUCTION}

@@ -2,13 +2,20 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.config_loading import settings_from
+from sandbox_sim.domain.clients import is_only_live
+from sandbox_sim.web.app import ROUTES
+from sandbox_sim.web.routes import Route
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
 
 PAYMENT: dict[str, Any] = {
@@ -22,6 +29,23 @@ PAYMENT: dict[str, Any] = {
     "nickname": "Ama",
     "request_time": "2026-01-31 09:30:00",
 }
+
+LIVE_ONLY = {
+    "client_key": "live_key",
+    "secret_key": "live_secret",
+    "mode": "P",
+    "service_ids": [55, 900],
+}
+SANDBOX_ONLY = {
+    "client_key": "sandbox_key",
+    "secret_key": "sandbox_secret",
+    "service_ids": [55, 56],
+}
+
+
+def guarded_routes(settings: Settings) -> Sequence[Route]:
+    return build(settings, clock=VirtualClock()).app[ROUTES]
+
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
 
@@ -142,6 +166,140 @@ def test_a_notification_for_an_unknown_network_is_404(server: Server) -> None:
     status, answer = server.ask("POST", "/_networks/nobody/A1", {})
     assert (status, answer["error"]["code"]) == (404, "not_found")
     assert server.ask("PUT", "/_networks/staging/A1", {}) == (200, {})
+
+
+class TestControl:
+    """What a person may do while production is on, and what not."""
+
+    @pytest.mark.parametrize("change", ["advance", "freeze", "resume", "reset"])
+    def test_the_clock_cannot_be_changed(self, server: Server, change: str) -> None:
+        body = {"seconds": 5} if change == "advance" else {}
+        status, answer = server.ask("POST", f"/_sandbox/clock/{change}", body)
+        assert (status, answer["error"]["code"]) == (409, "production")
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            ("reset", {"service_id": 900}),
+            ("seed", {"service_id": 900}),
+            ("overrides", {"match": {"service_id": 900}, "outcome": {"status": "000"}}),
+            ("faults", {"match": {"service_id": 900}, "fault": {"status": 500}}),
+            ("snapshots", {"name": "before", "service_id": 900}),
+        ],
+        ids=["reset", "seed", "override", "fault", "snapshot"],
+    )
+    async def test_nothing_of_the_sandbox_names_a_service_of_mode_p_only(
+        self, path: str, body: dict[str, Any]
+    ) -> None:
+        settings = settings_from(
+            {
+                "production": True,
+                "store": "memory:",
+                "allow_memory": True,
+                "credentials": [LIVE_ONLY, SANDBOX_ONLY],
+            },
+            "test",
+        )
+        clients = settings.clients().values()
+        assert is_only_live(clients, 900)
+        assert not is_only_live(clients, 55)
+        assert not is_only_live(clients, 56)
+
+        routes = {(each.method, each.path): each for each in guarded_routes(settings)}
+        route = routes["POST", f"/_sandbox/{path}"]
+        asked = route.body.model.model_validate_json(json.dumps(body)) if route.body else None
+        answer: Any = await route.handler(None, asked)
+        assert (answer.status, json.loads(answer.body)["error"]["code"]) == (409, "production")
+
+    def test_a_reset_leaves_what_is_of_mode_p(self, server: Server, shop: Other) -> None:
+        pay(server, shop, transaction_id="X1")
+        assert callback(shop)["trans_ref"] == "X1"
+        balance = server.balance("collection")
+
+        assert server.ask("POST", "/_sandbox/reset", {})[0] == 200
+
+        assert server.status("X1") == "000"
+        assert server.balance("collection") == balance
+
+    def test_an_override_and_a_fault_do_not_apply(self, server: Server, shop: Other) -> None:
+        match = {"service_id": 55}
+        override = {"match": match, "outcome": {"status": "003"}}
+        fault = {"match": match, "fault": {"status": 503}}
+        assert server.ask("POST", "/_sandbox/overrides", override)[0] == 201
+        assert server.ask("POST", "/_sandbox/faults", fault)[0] == 201
+
+        assert pay(server, shop, transaction_id="O1") == (202, "202")
+        assert callback(shop)["trans_status"] == "000/SUCCESS"
+
+        assert pay(server, shop, mode="S", transaction_id="O1")[0] == 503
+        server.ask("DELETE", "/_sandbox/faults")
+        server.ask("DELETE", "/_sandbox/overrides")
+
+    def test_lists_show_and_filter_the_mode(self, server: Server, shop: Other) -> None:
+        pay(server, shop, transaction_id="L1")
+        callback(shop)
+
+        _, live = server.ask("GET", "/_sandbox/transactions?mode=P&transaction_id=L1")
+        _, both = server.ask("GET", "/_sandbox/transactions?transaction_id=L1")
+        _, sandbox = server.ask("GET", "/_sandbox/transactions?mode=S&transaction_id=L1")
+        _, callbacks = server.ask("GET", "/_sandbox/callbacks?mode=P&transaction_id=L1")
+        _, shown = server.ask("GET", "/_sandbox/transactions/55/L1")
+
+        assert [(each["mode"], each["expires_at"]) for each in live["transactions"]] == [
+            ("P", None)
+        ]
+        assert both["transactions"] == live["transactions"]
+        assert sandbox["transactions"] == []
+        assert [each["mode"] for each in callbacks["callbacks"]] == ["P"]
+        assert shown["mode"] == "P"
+
+    def test_a_payment_shows_its_attempts_and_nothing_waits(
+        self, server: Server, shop: Other
+    ) -> None:
+        pay(server, shop, transaction_id="W1")
+        callback(shop)
+
+        _, shown = server.ask("GET", "/_sandbox/transactions/55/W1")
+        _, waiting = server.ask("GET", "/_sandbox/transactions?waiting=true")
+
+        (attempt,) = shown["attempts"]
+        assert (attempt["network"], attempt["outcome"]) == ("staging", "succeeded")
+        assert {each["purpose"] for each in attempt["exchanges"]} <= {"submit", "notification"}
+        assert shown["waiting"] == []
+        assert waiting == {"transactions": [], "next": None}
+
+    def test_airtime_is_topped_up_in_mode_p(self, server: Server, shop: Other) -> None:
+        airtime: dict[str, Any] = {
+            **{name: value for name, value in PAYMENT.items() if name != "payment_option"},
+            "service_id": 58,
+            "trans_type": "ATP",
+            "callback_url": shop.url,
+        }
+        first = {**airtime, "transaction_id": "A1"}
+        assert server.post("/send_airtime", **first)[0] == 402
+
+        topup = {"service_id": 58, "units": 50, "mode": "P", "account": "airtime"}
+        status, answer = server.ask("POST", "/_sandbox/ledger/topup", topup)
+        assert (status, answer["airtime_balance"]) == (200, "50")
+
+        assert server.post("/send_airtime", **first)[0] == 202
+        assert callback(shop)["trans_ref"] == "A1"
+
+    def test_settle_needs_a_reason_and_changes_nothing_final(
+        self, server: Server, shop: Other
+    ) -> None:
+        pay(server, shop, transaction_id="S1")
+        callback(shop)
+        path = "/_sandbox/transactions/55/S1/settle"
+
+        for incomplete in ({}, {"reason": "they said so"}, {"by": "ama"}):
+            status, answer = server.ask("POST", path, {"status": "001", **incomplete})
+            assert (status, answer["error"]["code"]) == (400, "bad_request")
+        body = {"status": "001", "reason": "they said so", "by": "ama"}
+        status, answer = server.ask("POST", path, body)
+
+        assert (status, answer["error"]["code"]) == (409, "already_decided")
+        assert server.status("S1") == "000"
 
 
 def test_killed_between_submit_and_record_the_payment_is_charged_once(

@@ -30,8 +30,7 @@ from sandbox_sim.adapters.networks.recording import HttpExchanges, Recorder
 from sandbox_sim.adapters.networks.replay import Replay
 from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
 from sandbox_sim.domain import money
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.exchanges import Scrubber
 from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification

@@ -82,6 +82,9 @@ def demo(
 def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Settings:
     """The settings as for `serve`, with those of a demonstration in place of the defaults."""
     loaded = load_or_exit(config_file, flags)
+    if loaded.settings.scheme != "http":
+        click.echo("tls: the demo speaks plain HTTP; leave tls, cert and key out", err=True)
+        raise SystemExit(1)
     by_itself = loaded.settings.approval == "auto" and "approval" in loaded.origins
     wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if by_itself else {})}
     demo_only = {name: value for name, value in wanted.items() if name not in loaded.origins}

@@ -59,12 +59,21 @@ def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
 @ledger.command()
 @click.argument("service_id", type=int)
 @click.argument("units", type=int)
+@click.option("--mode", type=click.Choice(["S", "P"]), default="S", help="The service mode.")
+@click.option(
+    "--account", type=click.Choice(["sms", "airtime"]), default="sms", help="airtime: mode P only."
+)
 @asks
-def topup(session: Session, service_id: int, units: int) -> None:
-    """Add SMS units to a service."""
-    body = {"service_id": service_id, "units": units}
+def topup(session: Session, service_id: int, units: int, mode: str, account: str) -> None:
+    """Add SMS units to a service, or airtime in mode P."""
+    body: dict[str, object] = {"service_id": service_id, "units": units}
+    if mode != "S" or account != "sms":
+        body |= {"mode": mode, "account": account}
     session.show(session.gateway.control("POST", "ledger", "topup", body=body), _balance)
 
 
 def _balance(document: dict[str, Any]) -> Iterator[str]:
-    yield f"service {document['service_id']} has {document['sms_balance']} SMS units"
+    mode = f" in mode {document['mode']}" if "mode" in document else ""
+    has = f"{document['sms_balance']} SMS units" if "sms_balance" in document else "airtime of "
+    has += document.get("airtime_balance", "")
+    yield f"service {document['service_id']} has {has}{mode}"

@@ -1,5 +1,6 @@
 """`sandbox-sim requests | transactions | callbacks | sms`: the records of the gateway."""
 
+import getpass
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -91,18 +92,32 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
     return code
 
 
+def _ids_before_status(
+    context: click.Context, param: click.Parameter, ids: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The ids; click takes the only argument for the STATUS, so without ids that one is missing."""
+    if not ids:
+        raise click.UsageError("STATUS is missing: give it after the ID, as in `T1 failed`")
+    return _ids(context, param, ids)
+
+
 @transactions.command()
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_ids_before_status)
 @click.argument("status", callback=_decided)
+@click.option("--reason", help="Mode P: why; it is kept with your name.")
+@click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")
 @asks
-def settle(session: Session, ids: tuple[str, ...], status: str) -> None:
-    """Decide a pending transaction now.
+def settle(
+    session: Session, ids: tuple[str, ...], status: str, reason: str | None, by: str
+) -> None:
+    """Decide a pending transaction now; one of mode P only with --reason.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
     is 000, 001 or 003, or in words successful, failed or cancelled.
     """
     path = ("transactions", *ids, "settle")
-    session.show(session.gateway.control("POST", *path, body={"status": status}), _settled)
+    body = {"status": status} if reason is None else {"status": status, "reason": reason, "by": by}
+    session.show(session.gateway.control("POST", *path, body=body), _settled)
 
 
 def _settled(document: dict[str, Any]) -> Iterator[str]:
@@ -115,7 +130,7 @@ def callbacks() -> None:
 
 
 _NOT_OF_STATE: Final = [
-    each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged"}
+    each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged", "mode"}
 ]
 
 add_list(callbacks, CALLBACKS)

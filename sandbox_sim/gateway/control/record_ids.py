@@ -8,6 +8,7 @@ so several services may have used it, and one service more than once.
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.gateway.control.record_search import CALLBACKS, TRANSACTIONS, Records
 from sandbox_sim.gateway.control.searches import Kind
 from sandbox_sim.gateway.control.wait_for_records import Shown
@@ -35,12 +36,14 @@ class RecordIds:
                 return _only(found, any_id, "callbacks", _callback, "use the id of one")
         return None
 
-    async def transaction(self, any_id: str, service_id: int | None = None) -> Shown | None:
+    async def transaction(
+        self, any_id: str, service_id: int | None = None, mode: ServiceMode = ServiceMode.SANDBOX
+    ) -> Shown | None:
         """The transaction that an id names, or None; `AmbiguousId` where it names several.
 
         Of those of one service with the same `transaction_id` it is the newest.
         """
-        found = await self._having(TRANSACTIONS, "transaction_id", any_id, service_id)
+        found = await self._having(TRANSACTIONS, "transaction_id", any_id, service_id, mode)
         newest = {record["service_id"]: record for record in reversed(found)}
         if newest:
             instead = "name the service too, or use the network transaction id"
@@ -48,13 +51,19 @@ class RecordIds:
         network_id = any_id
         for callback in await self._having(CALLBACKS, "id", any_id, service_id):
             network_id = str(callback["network_transaction_id"])
-        found = await self._having(TRANSACTIONS, "network_transaction_id", network_id, service_id)
+        field = "network_transaction_id"
+        found = await self._having(TRANSACTIONS, field, network_id, service_id, mode)
         return found[0] if found else None
 
     async def _having(
-        self, kind: Kind, field: str, value: str, service_id: int | None
+        self,
+        kind: Kind,
+        field: str,
+        value: str,
+        service_id: int | None,
+        mode: ServiceMode | None = None,
     ) -> Sequence[Shown]:
-        match: dict[str, object] = {field: value}
+        match: dict[str, object] = {field: value} if mode is None else {field: value, "mode": mode}
         if service_id is not None:
             match["service_id"] = service_id
         return (await self._records.find(kind, match, _MOST_FITTING)).records

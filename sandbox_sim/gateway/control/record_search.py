@@ -8,13 +8,17 @@ import asyncio
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, inbox
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control import journal
 from sandbox_sim.domain.control.events import EventType
-from sandbox_sim.domain.control.listing import Listing, compiled_match
+from sandbox_sim.domain.control.listing import Listing, compiled_match, merged
 from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.domain.sms import sms_messages
 from sandbox_sim.gateway.control.journal import Journal
@@ -33,15 +37,30 @@ from sandbox_sim.gateway.ports import Clock, Store, Unit
 _LARGEST_SERVICE_ID: Final = 2**63 - 1
 
 
+async def _transactions(unit: Unit, listing: Listing) -> Sequence[Transaction]:
+    """Those of mode P, which are stored apart, and those of mode S, by the time they began."""
+    live = await unit.list_live_transactions(listing)
+    sandbox = await unit.list_transactions(listing)
+    return merged((live, sandbox), attrgetter("initiated_at"), listing.limit) if live else sandbox
+
+
 TRANSACTIONS: Final = Kind(
     EventType.TRANSACTION,
-    lambda unit, listing: unit.list_transactions(listing),
+    _transactions,
     transactions.shown,
     "network_transaction_id",
     transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "transaction_id", "service_id"),
     values=transactions.FIELD_VALUES,
 )
+_OF_MODE: Final[Mapping[str, Kind]] = {
+    ServiceMode.PRODUCTION: replace(
+        TRANSACTIONS, listed=lambda unit, listing: unit.list_live_transactions(listing)
+    ),
+    ServiceMode.SANDBOX: replace(
+        TRANSACTIONS, listed=lambda unit, listing: unit.list_transactions(listing)
+    ),
+}
 CALLBACKS: Final = Kind(
     EventType.CALLBACK,
     lambda unit, listing: unit.list_callbacks(listing),
@@ -68,7 +87,16 @@ REQUESTS: Final = Kind(
     journal.shown,
     "id",
     journal.SHOWN_FIELDS,
-    plain=("id", "transaction_id", "operation", "path", "code", "rule", "service_id"),
+    plain=(
+        "id",
+        "transaction_id",
+        "operation",
+        "path",
+        "response_code",
+        "code",
+        "rule",
+        "service_id",
+    ),
     values=journal.FIELD_VALUES,
 )
 
@@ -119,6 +147,7 @@ class Records:
         """
         if kind is REQUESTS:
             await self._journal.save()
+        kind = _of_mode(kind, match)
         search = Search(kind, match, limit + 1)
         await self._read(kind, Listing(_service_of(match), after, AT_ONCE), [search])
         found = search.found[:limit]
@@ -199,6 +228,12 @@ class Records:
             return await kind.listed(unit, listing)
 
         return await self._store.run(work)
+
+
+def _of_mode(kind: Kind, match: Mapping[str, object]) -> Kind:
+    """The kind of the records that a search reads: transactions of one mode where it names it."""
+    mode = match.get("mode")
+    return _OF_MODE.get(mode, kind) if kind is TRANSACTIONS and isinstance(mode, str) else kind
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:

@@ -30,6 +30,9 @@ NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no at
 RECORDS_WAIT: Final = ErrorCode(
     409, "records_wait", "records that were created later than the machine's time still wait"
 )
+PRODUCTION: Final = ErrorCode(
+    409, "production", "production is on and forbids it, or it is off and the request needs it"
+)
 TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
 SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
 NO_CREDENTIALS: Final = ErrorCode(
@@ -39,6 +42,7 @@ BODY_TOO_LARGE: Final = ErrorCode(
     413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
 )
 INTERNAL_ERROR: Final = ErrorCode(500, "internal_error", "a fault of the server; the log has it")
+NO_METRICS: Final = ErrorCode(501, "no_metrics", "the extra `metrics` is not installed")
 STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
 
 # The catalogue of docs/control-api.md.
@@ -54,11 +58,13 @@ CATALOGUE: Final = (
     AMBIGUOUS,
     NOT_WAITING,
     RECORDS_WAIT,
+    PRODUCTION,
     TOO_MANY,
     SEEDED_ALREADY,
     NO_CREDENTIALS,
     BODY_TOO_LARGE,
     INTERNAL_ERROR,
+    NO_METRICS,
     STORE_UNAVAILABLE,
 )
 _OF_ACCESS: Final = {

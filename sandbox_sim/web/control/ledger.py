@@ -10,6 +10,8 @@ from pydantic import Field
 from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, PostingView, shown
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.networks.manual_actions import LiveActions
+from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.control.input_models import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -17,6 +19,7 @@ from sandbox_sim.web.control.input_models import (
     ListQuery,
     QueryServiceId,
 )
+from sandbox_sim.web.control.input_parsing import BadInput
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
 MAX_TOPUP = 1_000_000_000
@@ -27,6 +30,10 @@ class Topup(Input):
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     units: int = Field(gt=0, le=MAX_TOPUP, description=f"an integer from 1 to {MAX_TOPUP}")
+    mode: Literal["S", "P"] = Field("S", description="the service mode, S or P")
+    account: Literal["sms", "airtime"] = Field(
+        "sms", description="sms, or airtime, which is for mode P only"
+    )
 
 
 class LedgerListQuery(ListQuery):
@@ -81,18 +88,21 @@ class LedgerPage(TypedDict):
     agrees: NotRequired[Annotated[bool, "whether every balance is the sum of its postings"]]
 
 
-class SmsBalance(TypedDict):
-    """The SMS units that a service has."""
+class ToppedUp(TypedDict):
+    """What a service has after a top-up, of the account that was topped up."""
 
     service_id: int
-    sms_balance: int
+    mode: NotRequired[Annotated[Literal["P"], "left out in mode S"]]
+    sms_balance: NotRequired[int]
+    airtime_balance: NotRequired[Annotated[str, "a decimal"]]
 
 
 class LedgerRoutes:
     """The accounts of every service."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, live: LiveActions | None = None) -> None:
         self._ledger = ledger
+        self._live = live
 
     def routes(self) -> Sequence[Route]:
         """The routes of the ledger."""
@@ -104,14 +114,25 @@ class LedgerRoutes:
             ),
             route(
                 "POST", "/_sandbox/ledger/topup", self.topup, "add SMS units to a service",
-                answers=(Answer(SmsBalance),), body=Body(Topup),
+                answers=(Answer(ToppedUp),), body=Body(Topup),
+                errors=(PRODUCTION,),
             ),
         ]  # fmt: skip
 
-    async def topup(self, _request: web.Request, asked: Topup) -> SmsBalance:
-        """Add SMS units to a service; answer with the units that it has then."""
-        balance = await self._ledger.topup(asked.service_id, asked.units)
-        return {"service_id": asked.service_id, "sms_balance": balance}
+    async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp | web.Response:
+        """Add SMS units to a service, or airtime in mode P; answer with what it has then."""
+        if asked.mode == "S":
+            if asked.account != "sms":
+                raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
+            balance = await self._ledger.topup(asked.service_id, asked.units)
+            return {"service_id": asked.service_id, "sms_balance": balance}
+        if self._live is None:
+            return error_response(PRODUCTION, "Production is off, so nothing of mode P is added")
+        available = await self._live.topup(asked.service_id, Account(asked.account), asked.units)
+        of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}
+        if asked.account == "sms":
+            return {**of_service, "sms_balance": int(available)}
+        return {**of_service, "airtime_balance": plain_decimal(available)}
 
     async def list(self, _request: web.Request, asked: LedgerListQuery) -> LedgerPage:
         """List postings, newest first; the first page also has the balances.

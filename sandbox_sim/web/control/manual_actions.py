@@ -8,11 +8,14 @@ from pydantic import Field
 
 from sandbox_sim.domain.callbacks import callbacks
 from sandbox_sim.domain.callbacks.callbacks import CallbackView
+from sandbox_sim.domain.clients import ServiceMode
+from sandbox_sim.domain.networks.attempts import IllegalSettlement
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.transactions import Status, TransactionView
 from sandbox_sim.gateway.control.manual_actions import ManualActions
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
+from sandbox_sim.gateway.networks.manual_actions import Decision, LiveActions
 from sandbox_sim.http_addresses import EXPECTED
 from sandbox_sim.web.api.address_fields import WebAddress
 from sandbox_sim.web.control.errors import (
@@ -20,6 +23,7 @@ from sandbox_sim.web.control.errors import (
     AMBIGUOUS,
     BAD_REQUEST,
     NOT_FOUND,
+    PRODUCTION,
     error_response,
 )
 from sandbox_sim.web.control.input_models import (
@@ -55,6 +59,13 @@ class SettleBody(Input):
     )
 
 
+class LiveSettleBody(SettleBody):
+    """The body of `settle`; with `reason` and `by` it is for a transaction of mode P."""
+
+    reason: str | None = Field(None, min_length=1, description="why, in words, for mode P")
+    by: str | None = Field(None, min_length=1, description="the name of who decides, for mode P")
+
+
 class ResendBody(Input):
     """The body of `resend`; without `url` the callback goes where it went before."""
 
@@ -70,8 +81,15 @@ class WasReset(TypedDict):
 class ManualActionRoutes:
     """Changes what the gateway has done."""
 
-    def __init__(self, records: Records, ids: RecordIds, manual_actions: ManualActions) -> None:
+    def __init__(
+        self,
+        records: Records,
+        ids: RecordIds,
+        manual_actions: ManualActions,
+        live: LiveActions | None = None,
+    ) -> None:
         self._records = records
+        self._live = live
         self._ids = ids
         self._manual_actions = manual_actions
 
@@ -91,14 +109,14 @@ class ManualActionRoutes:
             Route(
                 "POST", f"{TRANSACTION}/settle", self.settle,
                 "decide a pending transaction now and send its callback",
-                "Transactions", (Answer(TransactionView),), body=Body(SettleBody),
-                errors=(NOT_FOUND, ALREADY_DECIDED, AMBIGUOUS),
+                "Transactions", (Answer(TransactionView),), body=Body(LiveSettleBody),
+                errors=(BAD_REQUEST, NOT_FOUND, ALREADY_DECIDED, AMBIGUOUS, PRODUCTION),
             ),
             Route(
                 "POST", f"{TRANSACTION_OF_SERVICE}/settle", self.settle,
                 "decide a pending transaction of a service now and send its callback",
-                "Transactions", (Answer(TransactionView),), body=Body(SettleBody),
-                errors=(BAD_REQUEST, NOT_FOUND, ALREADY_DECIDED),
+                "Transactions", (Answer(TransactionView),), body=Body(LiveSettleBody),
+                errors=(BAD_REQUEST, NOT_FOUND, ALREADY_DECIDED, PRODUCTION),
             ),
             Route(
                 "POST", "/_sandbox/callbacks/{id}/resend", self.resend,
@@ -118,13 +136,18 @@ class ManualActionRoutes:
         return {"deleted": await self._records.clear_requests(asked.service_id)}
 
     async def settle(
-        self, request: web.Request, asked: SettleBody
+        self, request: web.Request, asked: LiveSettleBody
     ) -> TransactionView | web.Response:
-        """Decide a pending transaction now; HTTP 409 for one that is decided."""
+        """Decide a pending transaction now; HTTP 409 for one that is decided.
+
+        With `reason` or `by` it is one of mode P, which needs both; else one of mode S goes first.
+        """
+        if asked.reason is not None or asked.by is not None:
+            return await self._settle_live(request, asked)
         name = request.match_info["id"]
         found: Any = await self._ids.transaction(name, service_of(request))
         if found is None:
-            return no_such("transactions", name)
+            return await self._settle_live(request, asked)
         ids = found["service_id"], found["network_transaction_id"]
         settled = await self._manual_actions.settle(*ids, Status(asked.status))
         if settled is None:
@@ -133,6 +156,28 @@ class ManualActionRoutes:
             text = f"the transaction has status {settled.transaction.status} and keeps it"
             return error_response(ALREADY_DECIDED, text)
         return transactions.shown(settled.transaction)
+
+    async def _settle_live(
+        self, request: web.Request, asked: LiveSettleBody
+    ) -> TransactionView | web.Response:
+        name, service_id = request.match_info["id"], service_of(request)
+        found: Any = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
+        network_id = name if found is None else found["network_transaction_id"]
+        if found is None and (self._live is None or not await self._live.knows(name, service_id)):
+            return no_such("transactions", name)
+        if not (asked.reason or "").strip() or not (asked.by or "").strip():
+            text = f"transaction {name} is of mode P: say why in reason and who decides in by"
+            return error_response(BAD_REQUEST, text)
+        if self._live is None:
+            return error_response(PRODUCTION, "Production is off, so nothing of mode P is settled")
+        decision = Decision(Status(asked.status), str(asked.by), str(asked.reason))
+        try:
+            settled = await self._live.settle(network_id, decision)
+        except IllegalSettlement as refused:
+            return error_response(ALREADY_DECIDED, str(refused))
+        if settled is None:
+            return no_such("transactions", name)
+        return transactions.shown(settled)
 
     async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView | web.Response:
         """Send a callback once more, now; its attempts show the result."""

@@ -104,7 +104,7 @@ async def test_a_finished_job_is_gone_and_lost_to_whoever_finishes_it_again(stor
 
 
 async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: Store) -> None:
-    """Or a callback on the wire would leave a trace of its service that was reset."""
+    """Otherwise a callback that is being sent would leave a record of a service that was reset."""
     await add(store, job())
     (claimed,) = await claim(store)
     await store.run(lambda unit: unit.reset(None))
@@ -121,7 +121,7 @@ async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: St
 
 @pytest.mark.parametrize("subject", ["another", "one"])
 async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject: str) -> None:
-    """A number may be given again, and the next attempt at a callback has the same subject."""
+    """A number may be used again, and the next attempt at a callback has the same subject."""
     await add(store, job("one"))
     (claimed,) = await claim(store)
 
@@ -187,7 +187,7 @@ async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None
 
 
 class TestWatching:
-    """Whoever sleeps until the next job must hear of an earlier one."""
+    """A scheduler that sleeps until the next job must be notified of an earlier one."""
 
     @pytest.fixture
     def noticed(self, store: Store) -> list[datetime]:
@@ -205,7 +205,7 @@ class TestWatching:
         store.watch_jobs(lambda due_at: seen.append(f"noticed {due_at:%H:%M}"))
         await store.run(work)
 
-        # A store may say it once more, when it looks by itself.
+        # A store that polls as well may notify once more.
         assert seen[:2] == ["added", "noticed 09:01"]
         assert len(set(seen)) == 2
 

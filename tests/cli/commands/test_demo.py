@@ -14,7 +14,7 @@ import pytest
 from sandbox_sim.cli.commands.demo import demo_settings
 from tests.cli.processes import SOON, end, ended, first_line, running
 
-# Any port, and nothing kept.
+# any free ports
 ARGUMENTS = ("--json", "demo", "--port", "0", "--shop-port", "0")
 FORM = {
     "quantity": "1",
@@ -50,7 +50,7 @@ def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
 
 
 def became(order: str, state: str) -> bool:
-    """Whether the page of an order comes to show a state."""
+    """Whether the page of an order shows a state before `SOON` seconds are over."""
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
         with urllib.request.urlopen(order, timeout=SOON) as answer:  # noqa: S310 -- our own

@@ -16,7 +16,7 @@ from sandbox_sim.adapters.stores.sql.journal import SqlJournal
 from sandbox_sim.adapters.stores.sql.network_records import SqlNetworkRecords
 from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.snapshots import SqlSnapshots
-from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, where
+from sandbox_sim.adapters.stores.sql.statements import Beside, insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql.user_rules import SqlUserRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import inbox
@@ -184,6 +184,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
             listing,
             "(initiated_at > ? OR (status = ? AND by_hand = 0))",
             *(_expiry_bound(self._clock.now()), Status.PENDING.value),
+            beside=Beside("live_transactions", "initiated_at", "<="),
         )
         return [rows.to_transaction(row) for row in found]
 
