@@ -16,6 +16,7 @@ from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
+from sandbox_sim.gateway.ports import CallbackSender
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import Sandbox
 from tests.demo.browser import CHROMIUM, WatchedPage
@@ -54,8 +55,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(**settings: Any) -> AsyncIterator[Stage]:
-    """Start all of it. Skips, or fails where it is required, without Chromium."""
+async def open_stage(sender: CallbackSender | None = None, **settings: Any) -> AsyncIterator[Stage]:
+    """Start all of it. Skips, or fails where it is required, without Chromium.
+
+    sender: sends the callbacks in place of a real one.
+    """
     if not CHROMIUM.exists():
         missing("browser", f"{CHROMIUM} is not on this machine")
     async with AsyncExitStack() as stack:
@@ -69,7 +73,9 @@ async def open_stage(**settings: Any) -> AsyncIterator[Stage]:
             "allowed_hosts": [shop_host],
             **settings,
         }
-        gateway = build(Settings(**chosen), clock=VirtualClock(), ids=RandomIds(seed=1))
+        gateway = build(
+            Settings(**chosen), clock=VirtualClock(), ids=RandomIds(seed=1), sender=sender
+        )
         url, runner = await _serve(gateway)
         stack.push_async_callback(runner.cleanup)
         shop = Shop(
