@@ -15,9 +15,9 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from sandbox_sim.adapters.networks.cassettes import BadCassette
 from sandbox_sim.adapters.networks.http_client import (
@@ -28,7 +28,7 @@ from sandbox_sim.adapters.networks.http_client import (
 )
 from sandbox_sim.adapters.networks.recording import HttpExchanges, Recorder
 from sandbox_sim.adapters.networks.replay import Replay
-from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
+from sandbox_sim.adapters.networks.settings import AdapterSettings, BaseUrl, problems_of
 from sandbox_sim.domain import money
 from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature
 from sandbox_sim.domain.json_text import compact
@@ -53,7 +53,6 @@ from sandbox_sim.gateway.ports.network import (
     SubmitResult,
     UnreadableNotification,
 )
-from sandbox_sim.http_addresses import BadAddress, check
 
 _PATHS: Final[Mapping[Operation, str]] = MappingProxyType(
     {
@@ -96,18 +95,10 @@ _OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType(
 )
 
 
-def _address(text: str) -> str:
-    try:
-        check(text)
-    except BadAddress as error:
-        raise ValueError(str(error)) from None
-    return text.rstrip("/")
-
-
 class UpstreamSettings(AdapterSettings):
     """The settings of a network with `adapter = "upstream"`."""
 
-    base_url: Annotated[str, AfterValidator(_address)] = Field(
+    base_url: BaseUrl = Field(
         "", description="Address of the other gateway, with its prefix where it has one."
     )
     client_key: str = Field("", description="Of our account at the other gateway.")
