@@ -117,12 +117,14 @@ class FakeMomo:
     uuid_only: whether a reference must be a UUID of version 4, as MTN requires.
     token_needs_environment: whether a request for a token must have X-Target-Environment.
     callback_host: the only host that callbacks may go to; empty for any.
+    gives_tokens: whether it gives out tokens at all.
     """
 
     expires_in: int = 3600
     uuid_only: bool = True
     token_needs_environment: bool = False
     callback_host: str = ""
+    gives_tokens: bool = True
     requests: list[HttpRequest] = field(default_factory=list)
     payments: dict[str, Payment] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
@@ -166,6 +168,8 @@ class FakeMomo:
         return token in good and request.path.split("/")[1] in token
 
     def _token(self, product: Product, request: HttpRequest) -> HttpReply:
+        if not self.gives_tokens:
+            return reply(500)
         if request.headers.get("authorization") != f"Basic {product.basic}":
             return reply(401, error="login_failed")
         if request.body or request.headers.get("content-length") != "0":
