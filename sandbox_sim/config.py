@@ -126,7 +126,7 @@ class Settings(BaseModel):
         [],
         examples=[["gateway.example"]],
         description="More host names that the control API accepts, and whose pages may use it, "
-        "such as gateway.example, *.example or localhost:3000.",
+        "and may show ours in frames, such as gateway.example, *.example or localhost:3000.",
     )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
@@ -169,6 +169,14 @@ class Settings(BaseModel):
     )
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
+    )
+    approval: Literal["auto", "handset"] = Field(
+        "auto",
+        description="handset: a collection or deposit from a wallet waits until the payer approves "
+        "or declines it at /_sandbox/handset/NUMBER.",
+    )
+    approval_timeout_s: float = Field(
+        120, gt=0, le=A_DAY_S, description="Seconds a payer has to answer; then it becomes 003."
     )
     test_cards: dict[CardNumber, Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
@@ -309,8 +317,8 @@ class Settings(BaseModel):
         return self.scheme == "https" or self.tls_terminated
 
     @property
-    def trusted_file(self) -> Path | None:
-        """The certificate by which clients know this server; None where it has none."""
+    def trusted(self) -> Path | None:
+        """The file by which clients trust this server; None where it speaks plain HTTP."""
         if self.cert:
             return Path(self.cert).expanduser()
         return authority_file(authority_folder()) if self.tls else None

@@ -52,6 +52,8 @@ BAD: dict[str, tuple[str, str]] = {
     "sandbox_card_entry": ('"x"', "must be a valid boolean"),
     "card_auto_complete_ms": ("0.5", "must be a valid integer"),
     "balances": ('"real"', "must be 'fixed' or 'live'"),
+    "approval": ('"phone"', "must be 'auto' or 'handset'"),
+    "approval_timeout_s": ("0", "must be greater than 0"),
     "sms_initial_units": ("-1", "must be greater than or equal to 0"),
     "sms_transition_ms": ('"soon"', "must be a valid integer"),
     "approved_senders": ('"Shop"', 'must be a list, such as ["Shop"]'),

@@ -19,7 +19,10 @@ from tests.web.operations import OPERATIONS
 from tests.web.wire import Answer, exchange, request_bytes
 
 # Routes that need no token and accept any Host and Origin. Routes in no list here are guarded.
-STATIC = ("card.js", "control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
+STATIC = (
+    *("card.js", "control.js", "dashboard.js", "handset.css", "handset.js", "icon.svg"),
+    *("pages.css", "send.js"),
+)
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
@@ -28,6 +31,8 @@ OPEN = {
     ("HEAD", "/_sandbox/pay/{id}"),
     ("GET", "/_sandbox/login"),
     *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
+    ("GET", "/_sandbox/handset/{number}/enter"),
+    ("GET", "/_sandbox/rules"),
 }
 # Routes that need no token and accept any Host, but refuse requests from other web pages.
 FORMS = {

@@ -156,7 +156,7 @@ BAD_TOPUPS: list[tuple[bytes, list[str]]] = [
     (b'{"service_id": 55}', ["units is required"]),
     (b"{}", ["service_id is required", "units is required"]),
     (b'{"service_id": "55", "units": true}', [SERVICE, UNITS]),
-    (b'{"service_id": 55, "units": 5, "unit": 5}', ["'unit' is unknown", "service_id, units"]),
+    (b'{"service_id": 55, "units": 5, "unit": 5}', ["'unit' is unknown: did you mean units?"]),
     (b'{"unit": 5, "user": 1}', ["'unit'", "'user'", "service_id is req", "units is required"]),
     (b'{"service_id": 55, "units": 5, "": 1}', ["'' is unknown"]),
     (b'{"service_id": 55, "units": 5, "\\u0000": 1}', ["is unknown"]),
