@@ -3,8 +3,8 @@
 `FakeMomo.answer` makes the reply to one request; `serving` puts it behind a real socket. What it
 checks and answers is what MTN documents: `test_fake_momo.py` proves it with a public client.
 
-`python -m tests.adapters.networks.fake_momo 8300` runs it alone. It then decides each payment after
-a second and sends the callback: numbers that end in 9 fail, all others succeed.
+`python -m tests.adapters.networks.fake_momo 8300` runs it alone. It then decides each payment a
+moment later and sends the callback: numbers that end in 9 fail, all others succeed.
 """
 
 import argparse
@@ -323,10 +323,10 @@ async def serving(fake: FakeMomo | None = None, port: int = 0) -> AsyncIterator[
 
 
 async def _decide_all(server: MomoServer) -> None:
-    """Decide each payment a second after it came, and send its callback."""
+    """Decide each payment a moment after it came, and send its callback."""
     seen: set[str] = set()
     while True:
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.2)
         for reference in server.fake.payments.keys() - seen:
             seen.add(reference)
             payment = server.fake.payments[reference]
