@@ -126,7 +126,7 @@ class Settings(BaseModel):
         [],
         examples=[["gateway.example"]],
         description="More host names that the control API accepts, and whose pages may use it, "
-        "such as gateway.example, *.example or localhost:3000.",
+        "and may show ours in frames, such as gateway.example, *.example or localhost:3000.",
     )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
@@ -317,8 +317,8 @@ class Settings(BaseModel):
         return self.scheme == "https" or self.tls_terminated
 
     @property
-    def trusted_file(self) -> Path | None:
-        """The certificate by which clients know this server; None where it has none."""
+    def trusted(self) -> Path | None:
+        """The file by which clients trust this server; None where it speaks plain HTTP."""
         if self.cert:
             return Path(self.cert).expanduser()
         return authority_file(authority_folder()) if self.tls else None

@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.double_entry import accounts
 from sandbox_sim.domain.double_entry.entries import Entry, Reason, Transfer
 from sandbox_sim.domain.double_entry.holds import Hold
@@ -10,12 +11,17 @@ from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.networks.attempts import Attempt
 from sandbox_sim.domain.networks.exchanges import Exchange
 from sandbox_sim.domain.networks.notifications import RawNotification
+from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.vocabulary import Operation
-from tests.records import NOW, SERVICE
+from tests.records import NOW, SERVICE, transaction
 
 COLLECTION = accounts.available(SERVICE, Wallet.COLLECTION, "GHS")
 PAYOUT = accounts.available(SERVICE, Wallet.PAYOUT, "GHS")
 CLEARING = accounts.clearing("mtn", "GHS")
+
+
+def live_transaction(network_id: str = "10000000001", **fields: Any) -> Transaction:
+    return transaction(network_id, mode=ServiceMode.PRODUCTION, **fields)
 
 
 def attempt(attempt_id: str = "A1", **fields: Any) -> Attempt:

@@ -336,6 +336,9 @@ def test_coroutines_run_under_any_plugin(
     [
         ("callbacks.expect_one(transactionid='T1')", "TypeError: a callback has no field"),
         ("wait_callback(transactionid='T1')", "TypeError: a callback has no field"),
+        ("callbacks.expect(state='Failed')", "ValueError: state 'Failed' is none of pending,"),
+        ("transactions.where(status='paid')", "ValueError: status 'paid' is none of 000 ("),
+        ("wait_callback(state='Failed')", "ValueError: state 'Failed' is none of pending,"),
         ("override(status='009')", "ValueError: "),
         ("fault(status=418)", "ValueError: "),
         ("advance(minutes=-1)", "ValueError: the clock moves by"),

@@ -16,6 +16,7 @@ from sandbox_sim.web.pages.handset import HandsetRoutes
 from sandbox_sim.web.pages.handset_codes import HandsetCodes
 from sandbox_sim.web.pages.inbox_page import InboxPage
 from sandbox_sim.web.pages.login import LoginRoutes
+from sandbox_sim.web.pages.rules_page import RulesRoutes
 from sandbox_sim.web.pages.static_files import StaticRoutes
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.pages.timeline import Settings
@@ -29,7 +30,7 @@ class PageParts:
 
     def __init__(self, parts: "Parts") -> None:
         self._parts = parts
-        self.templates = Templates(parts.settings.base_path)
+        self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts)
         self.files = StaticRoutes()
 
     @property
@@ -46,6 +47,7 @@ class PageParts:
                 parts.settings.card_auto_complete_ms,
             ),
             self._handset(),
+            RulesRoutes(self.templates),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]

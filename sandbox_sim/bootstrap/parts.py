@@ -89,8 +89,7 @@ class Parts:
         self.clock = clock
         self.ids = ids
         self.gate = gate
-        trusted = settings.trusted_file
-        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=trusted)
+        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=settings.trusted)
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
         self.connections = divide_descriptors(current_limit())

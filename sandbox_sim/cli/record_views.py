@@ -1,6 +1,7 @@
 """The four kinds of record: the filters that are options, and the columns of their tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.cli import tables
@@ -16,21 +17,30 @@ class Kind(NamedTuple):
     """One kind; `plural` is its name in paths and answers, `words` its name in messages.
 
     columns: for each heading a function that returns the cell of a record.
+    optional: the headings of columns that are left out where every cell is None.
+    of_lists: further filters of `list`.
     """
 
     plural: str
     words: str
     filters: Sequence[Filter]
     columns: Mapping[str, Callable[[Shown], object]]
+    optional: Mapping[str, Callable[[Shown], object]] = MappingProxyType({})
+    of_lists: Sequence[Filter] = ()
 
     def lines(self, records: Sequence[Shown]) -> Iterator[str]:
         """The records as a table, or the line that there are none."""
         if not records:
             yield f"no {self.words}"
             return
-        cells = self.columns.values()
-        rows = [[cell(record) for cell in cells] for record in records]
-        yield from tables.table(list(self.columns), rows)
+        used = {
+            heading: cell
+            for heading, cell in self.optional.items()
+            if any(cell(record) is not None for record in records)
+        }
+        columns = {**self.columns, **used}
+        rows = [[cell(record) for cell in columns.values()] for record in records]
+        yield from tables.table(list(columns), rows)
 
 
 def status_in_words(code: str) -> str:
@@ -55,6 +65,7 @@ def _fields(*headings: str) -> dict[str, Callable[[Shown], object]]:
 
 _SERVICE: Final = Filter("service_id", "records of this service", ("--service-id",))
 _TRANSACTION: Final = Filter("transaction_id", "records of this transaction", ("--transaction-id",))
+_MODE: Final = Filter("mode", "records of this mode, S or P", ("--mode",))
 _OPERATION: Final = Filter("operation", "records of this operation", ("--operation",))
 
 REQUESTS: Final = Kind(
@@ -89,6 +100,7 @@ TRANSACTIONS: Final = Kind(
             "transactions of this status: 000, 001, 002, 003, or its word, such as failed",
             ("--status",),
         ),
+        _MODE,
     ),
     {
         "time": lambda record: record["timeline"][0]["at"],
@@ -97,6 +109,18 @@ TRANSACTIONS: Final = Kind(
         **_fields("nw", "party"),
         "status": lambda record: status_in_words(record["status"]),
     },
+    {
+        "mode": lambda record: "P" if record["mode"] == "P" else None,
+        "waits because": lambda record: "; ".join(record.get("waiting", ())) or None,
+    },
+    (
+        Filter(
+            "waiting",
+            "transactions of mode P that wait for a person, with the reason",
+            ("--waiting",),
+            switch=True,
+        ),
+    ),
 )
 CALLBACKS: Final = Kind(
     "callbacks",
@@ -115,6 +139,7 @@ CALLBACKS: Final = Kind(
             ("--unacknowledged",),
             switch=True,
         ),
+        _MODE,
     ),
     {
         **_fields("time=created_at", "id", "service=service_id", "transaction=transaction_id"),

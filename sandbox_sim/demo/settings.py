@@ -18,6 +18,11 @@ class ShopSettings:
     secret_key: str
     service_id: int
     payment_pages: tuple[str, ...]
+    # The dashboard of the gateway as browsers reach it, with a slash at the end; empty where there
+    # is none, and then there is no screen with shop, phone and timeline either.
+    dashboard: str = ""
+    # Whether customers approve payments on the handset pages of the gateway.
+    asks_on_handset: bool = False
     sender_id: str = "AdwoaShop"
     currency: str = "GHS"
     seed: int = 42

@@ -45,6 +45,14 @@ class Texts:
         VBB="Broadband",
     )
 
+    screen_title: str = "A payment from all sides"
+    screen_lead: str = "Buy something in the shop, approve it on the phone, and watch each step."
+    pane_shop: str = "Buy in the shop"
+    pane_phone: str = "Approve on the phone"
+    pane_timeline: str = "See what the gateway did"
+    open_alone: str = "Open alone"
+    open_phone: str = "Open the phone"
+
     checkout: str = "Checkout"
     your_order: str = "Your order"
     quantity: str = "Quantity"
@@ -58,6 +66,7 @@ class Texts:
     you: str = "About you"
     try_shopper: str = "Fill in a test shopper"
     shoppers: Mapping[str, str] = _table(
+        decides="{name}, you decide",
         pays="{name}, pays",
         declines="{name}, wallet declines",
         cancels="{name}, cancels the prompt",

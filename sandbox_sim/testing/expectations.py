@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
-from sandbox_sim.domain.control.field_values import read_match
+from sandbox_sim.domain.control.field_values import ImpossibleValue, read_match
 from sandbox_sim.domain.msisdn import to_international
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.domain.response_codes import ACCEPTED
@@ -92,7 +92,11 @@ class Records(Sequence[R], Generic[R]):
         __tracebackhide__ = True
         self._refuse_unknown(wanted)
         plain = {name: value for name, value in wanted.items() if _is_plain(value)}
-        return {**wanted, **read_match(self._kind.values, plain)}
+        try:
+            return {**wanted, **read_match(self._kind.values, plain)}
+        except ImpossibleValue as error:
+            # Raise it here, so that a failing test shows no frames of ours.
+            raise ValueError(str(error)) from None
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
         __tracebackhide__ = True

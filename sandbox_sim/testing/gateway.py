@@ -286,7 +286,7 @@ class SandboxGateway:
 
     def _control(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         __tracebackhide__ = True
-        token, trusted = self._settings.token, self._settings.trusted_file
+        token, trusted = self._settings.token, self._settings.trusted
         return post(f"{self.url}/_sandbox/{path}", body, token, trusted)
 
 

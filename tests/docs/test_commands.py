@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from sandbox_sim.cli.commands import demo
 from sandbox_sim.cli.serve import command as serve_command, process, workers
 from sandbox_sim.config import Settings
 from sandbox_sim.config_loading import load
+from sandbox_sim.config_networks import ENTRY_POINTS
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
@@ -25,7 +27,8 @@ from tests.web.events import listening
 
 # Other tests run these: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
 TESTED_ELSEWHERE = {
-    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "fixtures/README.md")
+    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "docs/production.md"),
+    "fixtures/README.md",
 }
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -211,6 +214,21 @@ async def test_wrong_settings_get_the_sentences_of_the_page(sandbox: Sandbox) ->
     assert unknown.strip() in came
 
 
+@pytest.fixture
+def _adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What configurations name: the adapter of docs/writing-a-network.md, as if its package was
+    installed, and the cassette of docs/recording.md."""
+    cassette = tmp_path / "recorded" / "0001-payment.json"
+    cassette.parent.mkdir()
+    cassette.write_text(Page("docs/recording.md").blocks("json")[0], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "docs" / "examples" / "palm_pay")
+    found = [*metadata.entry_points(group=ENTRY_POINTS)]
+    palm_pay = metadata.EntryPoint("palm_pay", "palm_pay:palm_pay", ENTRY_POINTS)
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: [*found, palm_pay])
+
+
+@pytest.mark.usefixtures("_adapters")
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.blocks("toml")], ids=str)
 def test_every_configuration_of_a_page_is_valid(page: Page, tmp_path: Path) -> None:
     for number, text in enumerate(page.blocks("toml")):

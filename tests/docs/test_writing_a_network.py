@@ -1,13 +1,16 @@
 """docs/writing-a-network.md: its example is a separate package that keeps the contract."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import SOON, first_line, running
 from tests.docs.pages import ROOT, Page
 
 PAGE = Page("docs/writing-a-network.md")
@@ -61,6 +64,25 @@ def test_its_network_is_found_by_the_entry_point(installed: Path, tmp_path: Path
     name, package, problem = done.stdout.strip().split("|")
     assert (name, package) == ("palm_pay", "palm-pay-network")
     assert problem.startswith("base_url: Field required; api_key: ")
+
+
+@pytest.mark.decision("D32")
+def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (configuration,) = PAGE.blocks("toml")
+    file = tmp_path / "sandbox_sim.toml"
+    file.write_text(configuration, "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+
+    with running("--json", "serve", "--config", file, "--store", store, "--port", 0) as server:
+        url = json.loads(first_line(server))["url"]
+        with urllib.request.urlopen(f"{url}/_sandbox/networks", timeout=SOON) as answer:  # noqa: S310
+            (palm,) = json.load(answer)["networks"]
+
+    assert (palm["name"], palm["adapter"]) == ("palm", "palm_pay")
+    assert palm["operations"] == ["collect", "payout"]
 
 
 @pytest.mark.decision("D39")

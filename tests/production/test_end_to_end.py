@@ -240,16 +240,33 @@ class TestControl:
         callback(shop)
 
         _, live = server.ask("GET", "/_sandbox/transactions?mode=P&transaction_id=L1")
-        _, sandbox = server.ask("GET", "/_sandbox/transactions?transaction_id=L1")
+        _, both = server.ask("GET", "/_sandbox/transactions?transaction_id=L1")
+        _, sandbox = server.ask("GET", "/_sandbox/transactions?mode=S&transaction_id=L1")
         _, callbacks = server.ask("GET", "/_sandbox/callbacks?mode=P&transaction_id=L1")
         _, shown = server.ask("GET", "/_sandbox/transactions/55/L1")
 
         assert [(each["mode"], each["expires_at"]) for each in live["transactions"]] == [
             ("P", None)
         ]
+        assert both["transactions"] == live["transactions"]
         assert sandbox["transactions"] == []
         assert [each["mode"] for each in callbacks["callbacks"]] == ["P"]
         assert shown["mode"] == "P"
+
+    def test_a_payment_shows_its_attempts_and_nothing_waits(
+        self, server: Server, shop: Other
+    ) -> None:
+        pay(server, shop, transaction_id="W1")
+        callback(shop)
+
+        _, shown = server.ask("GET", "/_sandbox/transactions/55/W1")
+        _, waiting = server.ask("GET", "/_sandbox/transactions?waiting=true")
+
+        (attempt,) = shown["attempts"]
+        assert (attempt["network"], attempt["outcome"]) == ("staging", "succeeded")
+        assert {each["purpose"] for each in attempt["exchanges"]} <= {"submit", "notification"}
+        assert shown["waiting"] == []
+        assert waiting == {"transactions": [], "next": None}
 
     def test_airtime_is_topped_up_in_mode_p(self, server: Server, shop: Other) -> None:
         airtime: dict[str, Any] = {

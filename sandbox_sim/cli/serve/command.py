@@ -76,7 +76,7 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     """Print the ready line, or with --json one object, and what to do next."""
     host = client_host(settings.host, port)
     url = f"{settings.scheme}://{host}"
-    authority = settings.trusted_file if settings.tls else None
+    authority = settings.trusted if settings.tls else None
     if as_json:
         ready = {"url": url, "port": port, "pid": os.getpid()}
         lenient = {"lenient": _lenient(settings)} if settings.lenient else {}

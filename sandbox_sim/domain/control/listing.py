@@ -19,6 +19,11 @@ class Listing(NamedTuple):
     limit: int = 20
 
 
+def merged(lists: Iterable[Iterable[T]], sort_key: Callable[[T], Any], limit: int) -> list[T]:
+    """The first records of several lists merged; each list is newest first by `sort_key`."""
+    return list(itertools.islice(heapq.merge(*lists, key=sort_key, reverse=True), limit))
+
+
 def merged_page(
     lists: Iterable[Iterable[T]],
     listing: Listing,

@@ -71,6 +71,7 @@ class Attempt(NamedTuple):
     mismatch, contradiction: in words, empty where there is none.
     contradicted_by: the outcome that the network reported against a final one.
     settled_by, settled_reason: the person who decided, and why.
+    transaction_id: the client's, or of a message its processing_id.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Attempt(NamedTuple):
     contradicted_by: Outcome | None = None
     settled_by: str = ""
     settled_reason: str = ""
+    transaction_id: str = ""
 
     @property
     def is_open(self) -> bool:

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from sandbox_sim.domain.networks.exchanges import Exchange, Scrubber
+
 
 class NotificationTrust(StrEnum):
     """What the notifications of a network are worth."""
@@ -83,3 +85,19 @@ def next_match(received_at: datetime, tries: int, now: datetime) -> datetime | N
     if now - received_at >= KEPT_UNMATCHED:
         return None
     return now + timedelta(seconds=min(_FIRST_WAIT_S * 2.0 ** min(tries, 30), _LONGEST_WAIT_S))
+
+
+def exchange_of(raw: RawNotification, attempt_id: str) -> Exchange:
+    """A notification as the timeline of its attempt shows it, scrubbed."""
+    scrubber = Scrubber()
+    return Exchange(
+        raw.network,
+        "notification",
+        attempt_id,
+        raw.received_at,
+        0,
+        raw.method,
+        scrubber.text(f"/_networks/{raw.network}/{raw.path}"),
+        scrubber.headers(raw.headers.items()),
+        scrubber.body(raw.body),
+    )

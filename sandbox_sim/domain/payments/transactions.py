@@ -94,6 +94,7 @@ class Transaction(NamedTuple):
     pending.
     callback_target, landing_target: the addresses with their secrets, where `payment` has them
     masked; never shown. The callback takes over the first one when it is created.
+    mode: of the client that asked for it.
     """
 
     payment: Payment
@@ -106,6 +107,7 @@ class Transaction(NamedTuple):
     by_hand: bool = False
     callback_target: str | None = None
     landing_target: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @classmethod
     def start(
@@ -115,6 +117,7 @@ class Transaction(NamedTuple):
         client_key: str,
         at: datetime,
         override: "Override | None" = None,
+        mode: ServiceMode = ServiceMode.SANDBOX,
     ) -> "Transaction":
         """The pending transaction of a payment; it stores the payment redacted (D38)."""
         redacted = payment.redacted()
@@ -126,6 +129,7 @@ class Transaction(NamedTuple):
             override=override,
             callback_target=_secret_address(payment.callback_url, redacted.callback_url),
             landing_target=_secret_address(payment.landing_page, redacted.landing_page),
+            mode=mode,
         )
 
     @property
@@ -237,7 +241,7 @@ FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
 
 def shown(transaction: Transaction) -> TransactionView:
     """A transaction as the control API shows it."""
-    payment = transaction.payment
+    payment, is_live = transaction.payment, transaction.mode is ServiceMode.PRODUCTION
     return {
         "network_transaction_id": transaction.network_transaction_id,
         "service_id": payment.service_id,
@@ -255,17 +259,10 @@ def shown(transaction: Transaction) -> TransactionView:
         "timeline": [
             {"status": change.status.value, "at": iso(change.at)} for change in transaction.timeline
         ],
-        "expires_at": iso(transaction.expires_at),
+        "expires_at": None if is_live else iso(transaction.expires_at),
         "override": None if transaction.override is None else transaction.override.shown(),
-        "mode": ServiceMode.SANDBOX.value,
+        "mode": transaction.mode.value,
     }
-
-
-def shown_live(transaction: Transaction) -> TransactionView:
-    """A transaction of production mode, which does not expire, as the control API shows it."""
-    view = shown(transaction)
-    view["expires_at"], view["mode"] = None, ServiceMode.PRODUCTION.value
-    return view
 
 
 def status_record(transaction: Transaction) -> dict[str, object]:

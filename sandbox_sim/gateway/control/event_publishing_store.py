@@ -50,7 +50,7 @@ def events_of_units(clock: Clock) -> Mapping[str, Events]:
             _by_arguments(Unit.save_transaction, _one(EventType.TRANSACTION, transactions.shown)),
             (Unit.add_live_transaction.__name__, _live_transaction_added),
             _by_arguments(
-                Unit.save_live_transaction, _one(EventType.TRANSACTION, transactions.shown_live)
+                Unit.save_live_transaction, _one(EventType.TRANSACTION, transactions.shown)
             ),
             _by_arguments(Unit.save_callback, _one(EventType.CALLBACK, callbacks.shown)),
             _by_arguments(Unit.add_messages, _each(EventType.SMS, sms_messages.shown)),
@@ -101,7 +101,7 @@ def _one(kind: EventType, shown: Callable[[Record], object]) -> Callable[[Record
 
 def _live_transaction_added(added: Any, arguments: tuple[Any, ...]) -> Iterable[Event]:
     """None where the service has the `transaction_id`, because nothing was added."""
-    show = _one(EventType.TRANSACTION, transactions.shown_live)
+    show = _one(EventType.TRANSACTION, transactions.shown)
     return show(arguments[0]) if added else ()
 
 

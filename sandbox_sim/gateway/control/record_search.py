@@ -9,14 +9,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, inbox
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control import journal
 from sandbox_sim.domain.control.events import EventType
-from sandbox_sim.domain.control.listing import Listing, compiled_match
+from sandbox_sim.domain.control.listing import Listing, compiled_match, merged
 from sandbox_sim.domain.payments import transactions
+from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.redaction import redact_document, redact_text
 from sandbox_sim.domain.sms import sms_messages
 from sandbox_sim.gateway.control.journal import Journal
@@ -35,21 +37,30 @@ from sandbox_sim.gateway.ports import Clock, Store, Unit
 _LARGEST_SERVICE_ID: Final = 2**63 - 1
 
 
+async def _transactions(unit: Unit, listing: Listing) -> Sequence[Transaction]:
+    """Those of mode P, which are stored apart, and those of mode S, by the time they began."""
+    live = await unit.list_live_transactions(listing)
+    sandbox = await unit.list_transactions(listing)
+    return merged((live, sandbox), attrgetter("initiated_at"), listing.limit) if live else sandbox
+
+
 TRANSACTIONS: Final = Kind(
     EventType.TRANSACTION,
-    lambda unit, listing: unit.list_transactions(listing),
+    _transactions,
     transactions.shown,
     "network_transaction_id",
     transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "transaction_id", "service_id"),
     values=transactions.FIELD_VALUES,
 )
-# Those of mode P are stored apart; a search that names this mode reads them.
-LIVE_TRANSACTIONS: Final = replace(
-    TRANSACTIONS,
-    listed=lambda unit, listing: unit.list_live_transactions(listing),
-    shown=transactions.shown_live,
-)
+_OF_MODE: Final[Mapping[str, Kind]] = {
+    ServiceMode.PRODUCTION: replace(
+        TRANSACTIONS, listed=lambda unit, listing: unit.list_live_transactions(listing)
+    ),
+    ServiceMode.SANDBOX: replace(
+        TRANSACTIONS, listed=lambda unit, listing: unit.list_transactions(listing)
+    ),
+}
 CALLBACKS: Final = Kind(
     EventType.CALLBACK,
     lambda unit, listing: unit.list_callbacks(listing),
@@ -151,7 +162,6 @@ class Records:
         self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
     ) -> Came:
         """Wait until `count` records match, for at most `timeout_s` of real time."""
-        kind = _of_mode(kind, match)
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
         asked, match = match, redact_document(match)
@@ -221,9 +231,9 @@ class Records:
 
 
 def _of_mode(kind: Kind, match: Mapping[str, object]) -> Kind:
-    """The kind of the records that a search reads: transactions of mode P only where it asks."""
-    is_live = kind is TRANSACTIONS and match.get("mode") == ServiceMode.PRODUCTION
-    return LIVE_TRANSACTIONS if is_live else kind
+    """The kind of the records that a search reads: transactions of one mode where it names it."""
+    mode = match.get("mode")
+    return _OF_MODE.get(mode, kind) if kind is TRANSACTIONS and isinstance(mode, str) else kind
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:

@@ -1,6 +1,5 @@
 """Fills a service with payments and SMS of made-up people, processed by the sandbox rules."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -93,16 +92,17 @@ class Seeding:
             if await _are_there(unit, sample):
                 return None
             now = self._clock.now()
-            rejected: Counter[str] = Counter()
+            rejected: dict[tuple[str, str], list[str]] = {}
             messages = 0
             for purchase in _oldest_first(sample.purchases):
                 outcome = await self._pay(unit, purchase, callback_url, now)
                 if outcome.code not in LEAVE_A_TRANSACTION:
-                    rejected[f"{outcome.code}, {outcome.why} [{outcome.rule}]"] += 1
+                    rejected.setdefault((outcome.code, outcome.rule), []).append(outcome.why)
             for text in _oldest_first(sample.texts):
                 messages += await self._send(unit, service_id, text, now)
             fewer = _why_fewer(rejected, service_id, count - messages)
-            return Seeded(sample, count - rejected.total(), messages, fewer)
+            payments = count - sum(map(len, rejected.values()))
+            return Seeded(sample, payments, messages, fewer)
 
         return await self._store.run(work)
 
@@ -157,12 +157,17 @@ class Seeding:
         return next((each.client_key for each in clients), "")
 
 
-def _why_fewer(rejected: Mapping[str, int], service_id: int, unsent: int) -> Sequence[str]:
+def _why_fewer(
+    rejected: Mapping[tuple[str, str], Sequence[str]], service_id: int, unsent: int
+) -> Sequence[str]:
     """Why there are fewer records than were asked for.
 
-    rejected: how many payments were rejected for each reason. unsent: how many SMS had no units.
+    rejected: for each code and rule, why payments were rejected. unsent: how many SMS had no units.
     """
-    fewer = [f"{times} payments were rejected: {why}" for why, times in rejected.items()]
+    fewer = [
+        f"{len(whys)} of the payments got {code}: {whys[0]} [{rule}]"
+        for (code, rule), whys in rejected.items()
+    ]
     if unsent:
         fewer.append(
             f"{unsent} SMS were not sent: service {service_id} has no units for them; "

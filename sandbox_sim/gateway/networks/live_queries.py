@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from sandbox_sim.domain import ledger
+from sandbox_sim.domain.callbacks.callback_bodies import json_number
 from sandbox_sim.domain.double_entry import accounts
 from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.payments.transactions import status_record
@@ -34,7 +34,7 @@ class LiveQueries:
         """`get_account_balance`: what is available, in the base currency."""
         balances = await self._store.run(lambda unit: unit.book_balances(service_id))
         record = {
-            f"{wallet}_balance": ledger.balance_number(
+            f"{wallet}_balance": json_number(
                 balances.get(accounts.available(service_id, wallet, DEFAULT_CURRENCY), Decimal(0))
             )
             for wallet in Wallet

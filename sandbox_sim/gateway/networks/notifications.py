@@ -18,6 +18,7 @@ from sandbox_sim.domain.networks.notifications import (
     NotificationState,
     RawNotification,
     Standing,
+    exchange_of,
     next_match,
     standing,
 )
@@ -75,12 +76,13 @@ class NetworkNotifications:
     async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
         now = self._clock.now()
         attempt = await self._matching(unit, network, notification)
-        if attempt is not None:
-            await self._recorder.record(unit, attempt, notification.report, now)
-            return
         body = json.dumps([notification.reference, notification.network_id, notification.outcome])
         path = notification.attempt_id
         raw = RawNotification(network, "EVENT", path, "", {}, body.encode(), now)
+        if attempt is not None:
+            await unit.add_exchanges([exchange_of(raw, attempt.id)])
+            await self._recorder.record(unit, attempt, notification.report, now)
+            return
         number = await unit.add_raw_notification(raw)
         unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
         await unit.save_raw_notification(unmatched._replace(note="it fits no attempt"))
@@ -130,6 +132,7 @@ class NetworkNotifications:
             if attempt is None:
                 continue
             matched = attempt.id
+            await unit.add_exchanges([exchange_of(kept.raw, attempt.id)])
             if may is Standing.COUNTS:
                 await self._recorder.record(unit, attempt, each.report, now)
             else:

@@ -18,6 +18,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.double_entry import movements
 from sandbox_sim.domain.double_entry.entries import Overdrawn
 from sandbox_sim.domain.double_entry.holds import Hold
@@ -86,7 +87,11 @@ class NetworkProcessor:
             why = f"less than {payment.amount} is available in the {hold.wallet} wallet"
             return Rejected(payment_rules.Outcome(Code.INSUFFICIENT_BALANCE, _RULE, why))
         started = Transaction.start(
-            payment, request.network_transaction_id, request.client.client_key, request.received_at
+            payment,
+            request.network_transaction_id,
+            request.client.client_key,
+            request.received_at,
+            mode=ServiceMode.PRODUCTION,
         )
         if not await unit.add_live_transaction(started):
             # Another unit committed the same transaction_id after it was looked for above.
@@ -151,6 +156,7 @@ class NetworkProcessor:
             payment.currency_code,
             now,
             next_ask_at=now + to.terms.timeout + to.terms.schedule.poll_after,
+            transaction_id=payment.transaction_id,
         )
         asked = self._request(request, to, attempt_id, reference)
         return _Sending(attempt.submitted(), asked, following)

@@ -8,6 +8,7 @@ The claim of the job is the lease of the attempt: one server at a time asks, and
 again where the network allows that.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +27,8 @@ from sandbox_sim.gateway.ports.network import (
     SubmitRequest,
     SubmitResult,
 )
+
+log = logging.getLogger("sandbox_sim.networks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class StatusAsking:
         query = StatusQuery(
             attempt.id,
             attempt.reference,
-            await _transaction_id(unit, attempt),
+            attempt.transaction_id,
             attempt.service_id,
             attempt.operation,
             attempt.network_id,
@@ -100,7 +103,17 @@ class StatusAsking:
             again = judged.attempt.submitted()._replace(next_ask_at=later)
             judged = judged._replace(attempt=again)
         await self._recorder.save(unit, before, judged, now)
+        self._log_given_up(before, judged.attempt, now)
         return request
+
+    def _log_given_up(self, before: Attempt, after: Attempt, now: datetime) -> None:
+        """Log once that an attempt waits for a person from now on."""
+        schedule = self._networks.terms(after.network).schedule
+        since = before.asked_at or before.created_at
+        given_up = schedule.given_up(after.created_at, now)
+        if after.is_open and given_up and not schedule.given_up(before.created_at, since):
+            name = after.id, after.network
+            log.error("attempt %s at %s has no outcome and waits for a person", *name)
 
     async def _repeat(self, unit: Unit, attempt: Attempt, now: datetime) -> SubmitRequest | None:
         terms = self._networks.terms(attempt.network)
@@ -125,8 +138,3 @@ def _as_late_as_asked(judged: Judgement, result: StatusResult, now: datetime) ->
         return judged
     later = max(attempt.next_ask_at, now + result.retry_after)
     return judged._replace(attempt=attempt._replace(next_ask_at=later))
-
-
-async def _transaction_id(unit: Unit, attempt: Attempt) -> str:
-    transaction = await unit.live_payment(attempt.network_transaction_id)
-    return "" if transaction is None else transaction.transaction_id

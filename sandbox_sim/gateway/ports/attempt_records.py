@@ -45,7 +45,10 @@ class AttemptRecords(Protocol):
         ...
 
     async def list_live_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        """A page, newest first; ids are `network_transaction_id`. Does not lock."""
+        """A page, newest first; ids are `network_transaction_id`.
+
+        After the id of one of mode S the page has those that began earlier. Does not lock.
+        """
         ...
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:

@@ -40,9 +40,10 @@ class PaymentRecords(Protocol):
         ...
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
-        """A page of the kept transactions, newest first; ids are `network_transaction_id`.
+        """A page of the kept transactions of mode S, newest first.
 
-        Does not lock.
+        Ids are `network_transaction_id`. After the id of one of mode P the page has those that did
+        not begin later. Does not lock.
         """
         ...
 

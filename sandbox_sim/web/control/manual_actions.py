@@ -162,7 +162,8 @@ class ManualActionRoutes:
     ) -> TransactionView | web.Response:
         name, service_id = request.match_info["id"], service_of(request)
         found: Any = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
-        if found is None:
+        network_id = name if found is None else found["network_transaction_id"]
+        if found is None and (self._live is None or not await self._live.knows(name, service_id)):
             return no_such("transactions", name)
         if not (asked.reason or "").strip() or not (asked.by or "").strip():
             text = f"transaction {name} is of mode P: say why in reason and who decides in by"
@@ -171,12 +172,12 @@ class ManualActionRoutes:
             return error_response(PRODUCTION, "Production is off, so nothing of mode P is settled")
         decision = Decision(Status(asked.status), str(asked.by), str(asked.reason))
         try:
-            settled = await self._live.settle(found["network_transaction_id"], decision)
+            settled = await self._live.settle(network_id, decision)
         except IllegalSettlement as refused:
             return error_response(ALREADY_DECIDED, str(refused))
         if settled is None:
             return no_such("transactions", name)
-        return transactions.shown_live(settled)
+        return transactions.shown(settled)
 
     async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView | web.Response:
         """Send a callback once more, now; its attempts show the result."""

@@ -5,7 +5,7 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -14,6 +14,8 @@ from sandbox_sim.domain.callbacks.callbacks import CallbackView
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.field_values import FieldValues, ImpossibleValue
 from sandbox_sim.domain.control.journal import RequestView
+from sandbox_sim.domain.control.listing import compiled_match
+from sandbox_sim.domain.networks.attempt_views import TransactionDetails
 from sandbox_sim.domain.payments.transactions import TransactionView
 from sandbox_sim.domain.sms.sms_messages import MessageView
 from sandbox_sim.gateway.control.record_ids import RecordIds
@@ -25,6 +27,7 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
+from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.control.errors import (
     AMBIGUOUS,
     BAD_REQUEST,
@@ -79,6 +82,14 @@ class RecordListQuery(PageQuery):
     )
 
 
+class TransactionListQuery(RecordListQuery):
+    """The query of the list of transactions."""
+
+    waiting: Literal["true"] | None = Field(
+        None, description="true, for those of mode P that wait for a person"
+    )
+
+
 class Count(TypedDict):
     """How many records match."""
 
@@ -88,9 +99,10 @@ class Count(TypedDict):
 class RecordRoutes:
     """Finds what the gateway has done."""
 
-    def __init__(self, records: Records, ids: RecordIds) -> None:
+    def __init__(self, records: Records, ids: RecordIds, live: LiveRecords | None = None) -> None:
         self._records = records
         self._ids = ids
+        self._live = live
 
     def routes(self) -> Sequence[Route]:
         """The routes of all kinds."""
@@ -99,12 +111,12 @@ class RecordRoutes:
             Route(
                 "GET", TRANSACTION, self.transaction,
                 "show the transaction with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionView),), errors=(NOT_FOUND, AMBIGUOUS),
+                "Transactions", (Answer(TransactionDetails),), errors=(NOT_FOUND, AMBIGUOUS),
             ),
             Route(
                 "GET", TRANSACTION_OF_SERVICE, self.transaction,
                 "show the transaction of a service with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionView),), errors=(BAD_REQUEST, NOT_FOUND),
+                "Transactions", (Answer(TransactionDetails),), errors=(BAD_REQUEST, NOT_FOUND),
             ),
             Route(
                 "GET", "/_sandbox/callbacks/{id}", self.callback,
@@ -118,11 +130,15 @@ class RecordRoutes:
         route = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
         path = f"/_sandbox/{plural}"
         search = Body(Search, optional=True, match_fields=kind.fields)
-        page = ListOf(plural, view, has_dropped=kind is REQUESTS)
+        query = list_query(kind.fields, kind.values)
+        listed = view
+        if kind is TRANSACTIONS:
+            query, listed = query._replace(model=TransactionListQuery), TransactionDetails
+        page = ListOf(plural, listed, has_dropped=kind is REQUESTS)
         routes = [
             route(
                 "GET", path, partial(self.list, of), f"list {plural}, newest first",
-                answers=(Answer(page),), query=list_query(kind.fields, kind.values),
+                answers=(Answer(page),), query=query,
             ),
             route(
                 "POST", f"{path}/find", partial(self.find, of), f"find {plural}, newest first",
@@ -151,12 +167,31 @@ class RecordRoutes:
         self, of: RecordKind, request: web.Request, asked: RecordListQuery
     ) -> dict[str, object]:
         """List records, newest first; `next` is the value of `after` for the next page."""
+        if isinstance(asked, TransactionListQuery) and asked.waiting:
+            return await self._waiting(request, asked)
         page = await page_of(self._records, of.kind, of.plural, request, asked)
         if of.kind is REQUESTS:
             service_id = _filters(request, of.kind).get("service_id")
             of_one = service_id if isinstance(service_id, int) else None
             page["dropped"] = await self._records.dropped_requests(of_one)
         return page
+
+    async def _waiting(
+        self, request: web.Request, asked: TransactionListQuery
+    ) -> dict[str, object]:
+        every = [] if self._live is None else await self._live.waiting()
+        accepts = compiled_match(_filters(request, TRANSACTIONS))
+        found = [each for each in every if accepts(each)]
+        ids = [each["network_transaction_id"] for each in found]
+        first = 0
+        if asked.after is not None:
+            first = ids.index(asked.after) + 1 if asked.after in ids else len(ids)
+        page = found[first : first + asked.page_size]
+        more = len(found) > first + len(page)
+        return {
+            "transactions": page,
+            "next": page[-1]["network_transaction_id"] if more else None,
+        }
 
     async def find(self, of: RecordKind, _request: web.Request, asked: Search) -> Reply:
         """Find the records that match, newest first."""
@@ -191,7 +226,11 @@ class RecordRoutes:
         found = await self._ids.transaction(name, service_id)
         if found is None:
             found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
-        return no_such("transactions", name) if found is None else found
+        if self._live is None or (found is not None and found["mode"] == ServiceMode.SANDBOX):
+            return no_such("transactions", name) if found is None else found
+        network_id = name if found is None else str(found["network_transaction_id"])
+        live = await self._live.transaction(network_id, service_id)
+        return no_such("transactions", name) if live is None else live
 
 
 def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Query:
@@ -260,4 +299,4 @@ def service_of(request: web.Request) -> int | None:
 
 def no_such(plural: str, name: str) -> web.Response:
     """HTTP 404 for a record that is not there."""
-    return error_response(NOT_FOUND, f"{plural} has no {name!r}, or has it no more")
+    return error_response(NOT_FOUND, f"there is no {name!r} among the {plural}, or it was deleted")

@@ -91,6 +91,12 @@ _ADVICE: Final = {
 }
 
 
+# Profiles without transaction_id, and advice where only the 2xx says that the callback was read.
+_WITHOUT_ID: Final = frozenset({"trans", "trans_bare"})
+_UNREAD: Final = (
+    "Acknowledged, and the status was never asked for. Does your receiver read transaction_id? The "
+    "profile {profile} has trans_ref in its place: then try the setting callback_profile = flat."
+)
 # How a payment ended that its payer was asked for.
 _OF_PAYER: Final = {
     "000": "Approved on the handset, or by hand.",
@@ -105,13 +111,18 @@ def of_payment(
     callbacks: Sequence[Shown],
     postings: Sequence[Shown],
     settings: Settings,
+    *,
+    asked: bool,
 ) -> Timeline:
-    """The timeline of a transaction. callbacks: oldest first."""
+    """The timeline of a transaction. callbacks: oldest first.
+
+    asked: whether the client has asked for the status.
+    """
     steps = request_steps(entry, settings) if entry is not None else []
     steps.append(_settled(payment, entry, settings))
     steps += [_posted(posting) for posting in postings]
     for callback in callbacks:
-        steps += callback_steps(callback, settings)
+        steps += callback_steps(callback, settings, asked=asked)
     if not callbacks and payment["status"] != "002":
         steps.append(_no_callback(payment))
     party = " ".join(filter(None, (payment["nw"], spaced(payment["party"]))))
@@ -189,10 +200,15 @@ def request_steps(entry: Shown, settings: Settings) -> list[Step]:
     ]  # fmt: skip
 
 
-def callback_steps(callback: Shown, settings: Settings) -> list[Step]:
-    """Each attempt at a callback, and the one that comes next."""
+def callback_steps(callback: Shown, settings: Settings, *, asked: bool = True) -> list[Step]:
+    """Each attempt at a callback, and the one that comes next.
+
+    asked: whether the client has asked for the status, which shows that it read the callback.
+    """
     attempts = callback["attempts"]
     steps = [_attempt(callback, attempt, settings) for attempt in attempts]
+    if callback["state"] == "delivered" and not asked and callback["profile"] in _WITHOUT_ID:
+        steps[-1] = steps[-1]._replace(advice=_UNREAD.format(profile=callback["profile"]))
     path = f"callbacks/{quote(callback['id'], safe='')}"
     resend = Act("Send again", f"{path}/resend", done="The callback is sent again", key="r")
     retry = Act("Retry now", f"{path}/retry", done="The attempt was made", primary=True, key="r")

@@ -126,7 +126,7 @@ SILENT = {
     *("list_entries", "dropped_entries", "next_due", "user_rules", "user_rule"),
     *("snapshots", "clock", "add_card_page", "release_callbacks", "clear_inbox"),
     *("clear_entries", "add_job", "claim_due", "finish", "announce", "save_snapshot"),
-    *("delete_snapshot", "reserve", "bring_forward", "jobs_after"),
+    *("delete_snapshot", "reserve", "bring_forward", "jobs_after", "next_jobs"),
     *("live_transaction", "live_payment", "delete_live_transaction", "list_live_transactions"),
     *("add_attempt", "attempt", "save_attempt", "saved_request", "find_attempts", "attempts_of"),
     *("open_attempts", "doubtful_attempts", "enter", "book_balances", "book_legs"),

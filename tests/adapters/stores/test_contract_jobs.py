@@ -155,6 +155,21 @@ async def test_next_due_is_that_of_the_earliest_unclaimed_job(store: Store) -> N
     assert await next_due(store) == after(minutes=2)
 
 
+async def test_next_jobs_are_the_unclaimed_ones_that_fall_due_first(store: Store) -> None:
+    async def add(unit: Unit) -> None:
+        for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
+            await unit.add_job(job(f"in {seconds}", after(seconds=seconds)))
+
+    await store.run(add)
+    await store.run(lambda unit: unit.claim_due(NOW, 10))
+
+    found = await store.run(lambda unit: unit.next_jobs(4))
+    every_one = await store.run(lambda unit: unit.next_jobs(100))
+
+    assert [each.subject for each in found] == ["in 1", "in 2", "in 3", "in 4"]
+    assert [each.due_at for each in every_one] == [after(seconds=s) for s in range(1, 10)]
+
+
 async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None:
     await add(
         store,

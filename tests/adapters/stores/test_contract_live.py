@@ -2,6 +2,7 @@
 
 import asyncio
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.live_records import (
     attempt,
     exchange,
     hold,
+    live_transaction,
     paid_in,
     raw_notification,
 )
@@ -37,7 +39,7 @@ class Broken(Exception):
 
 async def fill(unit: Unit) -> None:
     """Write one record of each kind."""
-    await unit.add_live_transaction(transaction(FIRST))
+    await unit.add_live_transaction(live_transaction(FIRST))
     await unit.add_attempt(attempt(), '{"amount":10.50}')
     await unit.enter(paid_in())
     await unit.enter(paid_in(target=PAYOUT))
@@ -69,7 +71,7 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
 
     found = await store.run(seen)
 
-    assert found["transactions"] == [transaction(FIRST)]
+    assert found["transactions"] == [live_transaction(FIRST)]
     assert found["attempts"] == [attempt()]
     assert found["request"] == '{"amount":10.50}'
     assert found["balances"] == {
@@ -83,22 +85,22 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
 
 
 async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> None:
-    assert await store.run(lambda unit: unit.add_live_transaction(transaction(FIRST)))
+    assert await store.run(lambda unit: unit.add_live_transaction(live_transaction(FIRST)))
 
-    again = await store.run(lambda unit: unit.add_live_transaction(transaction(SECOND)))
+    again = await store.run(lambda unit: unit.add_live_transaction(live_transaction(SECOND)))
     other = await store.run(
-        lambda unit: unit.add_live_transaction(transaction(SECOND, service_id=56))
+        lambda unit: unit.add_live_transaction(live_transaction(SECOND, service_id=56))
     )
 
     assert (again, other) == (False, True)
     found = await store.run(lambda unit: unit.live_transaction(SERVICE, "T1"))
-    assert found == transaction(FIRST)
+    assert found == live_transaction(FIRST)
 
 
 async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) -> None:
     added = await asyncio.gather(
         *(
-            store.run(lambda unit, each=each: unit.add_live_transaction(transaction(each)))  # type: ignore[misc]
+            store.run(lambda unit, each=each: unit.add_live_transaction(live_transaction(each)))  # type: ignore[misc]
             for each in (FIRST, SECOND)
         )
     )
@@ -107,18 +109,18 @@ async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) ->
 
 
 async def test_a_deleted_transaction_frees_its_id(store: Store) -> None:
-    await store.run(lambda unit: unit.add_live_transaction(transaction(FIRST)))
-    await store.run(lambda unit: unit.delete_live_transaction(transaction(FIRST)))
+    await store.run(lambda unit: unit.add_live_transaction(live_transaction(FIRST)))
+    await store.run(lambda unit: unit.delete_live_transaction(live_transaction(FIRST)))
 
     assert await store.run(lambda unit: unit.live_transaction(SERVICE, "T1")) is None
-    assert await store.run(lambda unit: unit.add_live_transaction(transaction(SECOND)))
+    assert await store.run(lambda unit: unit.add_live_transaction(live_transaction(SECOND)))
 
 
 async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
     async def both(unit: Unit) -> None:
         await unit.add_transaction(transaction(FIRST))
-        await unit.add_live_transaction(transaction(SECOND))
-        await unit.save_live_transaction(transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
+        await unit.add_live_transaction(live_transaction(SECOND))
+        await unit.save_live_transaction(live_transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
 
     await store.run(both)
 
@@ -132,7 +134,7 @@ async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
 
 async def test_live_transactions_are_listed_newest_first(store: Store) -> None:
     for number in range(1, 5):
-        each = transaction(f"1000000000{number}", transaction_id=f"T{number}")
+        each = live_transaction(f"1000000000{number}", transaction_id=f"T{number}")
         await store.run(lambda unit, each=each: unit.add_live_transaction(each))  # type: ignore[misc]
 
     listing = Listing(SERVICE, after="10000000004", limit=2)
@@ -278,9 +280,9 @@ async def test_a_unit_that_raises_leaves_nothing(store: Store) -> None:
     before = await store.run(seen)
 
     async def change(unit: Unit) -> None:
-        await unit.save_live_transaction(transaction(FIRST).moved(Status.FAILED, NOW))
-        await unit.delete_live_transaction(transaction(FIRST))
-        await unit.add_live_transaction(transaction(SECOND))
+        await unit.save_live_transaction(live_transaction(FIRST).moved(Status.FAILED, NOW))
+        await unit.delete_live_transaction(live_transaction(FIRST))
+        await unit.add_live_transaction(live_transaction(SECOND))
         await unit.save_attempt(attempt(outcome=Outcome.FAILED))
         await unit.add_attempt(attempt("A2"), "{}")
         voided, entry = hold().voided(NOW)
@@ -308,7 +310,7 @@ async def test_no_reset_or_snapshot_touches_production(
     await store.run(lambda unit: unit.save_callback(callback("S1")))
     await store.run(lambda unit: unit.add_job(job("sandbox", after(minutes=1))))
     await store.run(lambda unit: unit.save_snapshot("before", service_id, NOW))
-    moved = transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
+    moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
     await store.run(lambda unit: unit.save_live_transaction(moved))
     before = {**await store.run(seen), "callbacks": ["L1"]}
 
@@ -330,3 +332,25 @@ async def test_a_claimed_job_of_production_outlives_a_reset(store: Store) -> Non
     await store.run(lambda unit: unit.finish(claimed))
 
     assert await store.run(lambda unit: unit.next_due()) is None
+
+
+async def test_a_list_goes_on_after_a_record_of_the_other_mode(store: Store) -> None:
+    """The control API shows both modes in one list, by the time that transactions began."""
+
+    async def add(unit: Unit) -> None:
+        for number in range(4):
+            at, network_id = after(seconds=number), f"1000000000{number}"
+            fields: dict[str, Any] = {"initiated_at": at, "transaction_id": f"T{number}"}
+            if number % 2:
+                await unit.add_live_transaction(live_transaction(network_id, **fields))
+            else:
+                await unit.add_transaction(transaction(network_id, **fields))
+
+    await store.run(add)
+
+    for number in range(4):
+        listing = Listing(None, f"1000000000{number}", 10)
+        live = await store.run(lambda unit, page=listing: unit.list_live_transactions(page))  # type: ignore[misc]
+        sandbox = await store.run(lambda unit, page=listing: unit.list_transactions(page))  # type: ignore[misc]
+        found = sorted(int(each.network_transaction_id[-1]) for each in (*live, *sandbox))
+        assert found == list(range(number))

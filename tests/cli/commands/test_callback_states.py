@@ -38,6 +38,24 @@ class TestList:
 
         assert [columns(line)[3] for line in lines] == found
 
+    async def test_where_none_failed_for_good_it_says_how_many_are_retried(
+        self, sandbox: Sandbox
+    ) -> None:
+        for name in ("T1", "T2"):
+            await sandbox.collect(transaction_id=name, callback_url=NOBODY)
+        await sandbox.advance(seconds=1)
+
+        lines = await printed(sandbox, "callbacks", "list", "--status", "failed")
+        of_another = await printed(
+            sandbox, "callbacks", "list", "--status", "failed", "--service-id", 56
+        )
+
+        assert lines[:2] == [
+            "no callbacks",
+            "2 callbacks are retrying: `sandbox-sim callbacks list --unacknowledged`",
+        ]
+        assert of_another == ["no callbacks", *lines[2:]]
+
     async def test_find_takes_them_too(self, refused: Sandbox) -> None:
         found = await as_json(refused, "callbacks", "find", "--unacknowledged")
 

@@ -30,6 +30,13 @@ async def test_settle_by_its_id_alone(paid: Sandbox) -> None:
     ]
 
 
+async def test_settle_without_a_status_says_where_it_goes(sandbox: Sandbox) -> None:
+    result = await on(sandbox, "transactions", "settle", "T2")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "STATUS is missing: give it after the ID" in result.stderr
+
+
 @pytest.mark.parametrize("words", [("transactions", "show", "T1"), ("callbacks", "show", "T1")])
 async def test_what_is_ambiguous_is_listed(paid: Sandbox, words: tuple[str, ...]) -> None:
     result = await on(paid, *words)

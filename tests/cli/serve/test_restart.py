@@ -258,5 +258,8 @@ class TestItDoesNotStart:
         failed = ended(*serve(path))
 
         assert (failed.returncode, failed.stdout) == (1, "")
-        assert failed.stderr == f"the store cannot be opened: {path}: it is damaged\n"
+        assert failed.stderr == (
+            f"the store cannot be opened: {path}: it is damaged\n"
+            "  choose another store: --store sqlite:PATH or --store memory:\n"
+        )
         assert contents(path.parent) == before

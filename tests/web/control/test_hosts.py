@@ -32,6 +32,7 @@ OPEN = {
     ("GET", "/_sandbox/login"),
     *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
     ("GET", "/_sandbox/handset/{number}/enter"),
+    ("GET", "/_sandbox/rules"),
 }
 # Routes that need no token and accept any Host, but refuse requests from other web pages.
 FORMS = {

@@ -82,8 +82,11 @@ class MemoryLive(MemoryState):
     async def list_live_transactions(self, listing: Listing) -> Sequence[Transaction]:
         newest = reversed(self._live.transactions.values())
         chosen = (t for t in newest if listing.service_id in {None, t.service_id})
-        if listing.after is not None:
-            _ = any(t.network_transaction_id == listing.after for t in chosen)
+        after = listing.after
+        if after is not None and after in self._live.transactions:
+            _ = any(t.network_transaction_id == after for t in chosen)
+        elif after is not None:  # one of mode S; ids increase
+            chosen = (t for t in chosen if t.network_transaction_id < after)
         return list(itertools.islice(chosen, listing.limit))
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:

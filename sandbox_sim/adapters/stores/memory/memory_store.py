@@ -5,6 +5,7 @@ method suspends, so units never overlap.
 """
 
 import itertools
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -174,6 +175,8 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def list_transactions(self, listing: Listing) -> Sequence[Transaction]:
         services = self._services_of(listing.service_id)
+        if listing.after in self._live.transactions:  # one of mode P; ids increase
+            return await self._transactions_before(listing)
         if len(services) == 1:
             newest = services[0].transactions.newest_first(listing.after)
             return list(itertools.islice(newest, listing.limit))
@@ -181,6 +184,11 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         # Network transaction ids increase.
         sort_key = attrgetter("initiated_at", "network_transaction_id")
         return merged_page(lists, listing, attrgetter("network_transaction_id"), sort_key)
+
+    async def _transactions_before(self, listing: Listing) -> Sequence[Transaction]:
+        every = await self.list_transactions(listing._replace(after=None, limit=sys.maxsize))
+        older = (each for each in every if each.network_transaction_id < str(listing.after))
+        return list(itertools.islice(older, listing.limit))
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
         services = self._callback_services(listing.service_id)

@@ -12,7 +12,8 @@ from sandbox_sim.adapters.stores.sql.rows import (
     maybe_moment,
     to_micros,
 )
-from sandbox_sim.adapters.stores.sql.statements import SqlBase, insert, select
+from sandbox_sim.adapters.stores.sql.statements import Beside, SqlBase, insert, select
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.networks.attempts import Attempt
 from sandbox_sim.domain.networks.outcomes import Outcome
@@ -62,12 +63,12 @@ class SqlAttempts(SqlBase):
 
     async def live_transaction(self, service_id: int, transaction_id: str) -> Transaction | None:
         row = await self._fetch_one(_TRANSACTION, service_id, transaction_id)
-        return None if row is None else rows.to_transaction(row)
+        return None if row is None else _to_transaction(row)
 
     async def live_payment(self, network_transaction_id: str) -> Transaction | None:
         await self._lock("live payment", network_transaction_id)
         row = await self._fetch_one(_PAYMENT, network_transaction_id)
-        return None if row is None else rows.to_transaction(row)
+        return None if row is None else _to_transaction(row)
 
     async def save_live_transaction(self, transaction: Transaction) -> None:
         await self._fetch(
@@ -83,8 +84,9 @@ class SqlAttempts(SqlBase):
 
     async def list_live_transactions(self, listing: Listing) -> Sequence[Transaction]:
         table, key = "live_transactions", "network_transaction_id"
-        found = await self._listed(table, rows.TRANSACTION, key, listing)
-        return [rows.to_transaction(row) for row in found]
+        beside = Beside("transactions", "initiated_at", "<")
+        found = await self._listed(table, rows.TRANSACTION, key, listing, beside=beside)
+        return [_to_transaction(row) for row in found]
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
         await self._fetch(_ADD, *_from_attempt(attempt), request)
@@ -122,6 +124,10 @@ class SqlAttempts(SqlBase):
     async def doubtful_attempts(self, opened_before: datetime) -> Sequence[Attempt]:
         found = await self._fetch(_DOUBTFUL, to_micros(opened_before))
         return [_to_attempt(row) for row in found]
+
+
+def _to_transaction(row: Row) -> Transaction:
+    return rows.to_transaction(row)._replace(mode=ServiceMode.PRODUCTION)
 
 
 def _from_attempt(attempt: Attempt) -> Row:

@@ -29,7 +29,8 @@ from sandbox_sim.domain.vocabulary import Operation
 
 Row = Sequence[Any]
 
-TRANSACTION: Final = (*Payment._fields, *Transaction._fields[1:])
+# The mode is not a column: each mode has a table of its own.
+TRANSACTION: Final = (*Payment._fields, *Transaction._fields[1:-1])
 CARD_PAGE: Final = CardPage._fields
 CALLBACK: Final = Callback._fields
 JOB: Final = Job._fields

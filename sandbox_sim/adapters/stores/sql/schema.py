@@ -342,6 +342,11 @@ CREATE TABLE exchanges (
 );
 CREATE INDEX exchanges_by_attempt ON exchanges (attempt_id, number);
 """,
+    # The client's id is kept where a transaction is deleted because nothing came of it.
+    """
+ALTER TABLE attempts ADD COLUMN transaction_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX live_transactions_by_time ON live_transactions (initiated_at);
+""",
 )
 
 

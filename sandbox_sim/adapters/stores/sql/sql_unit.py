@@ -16,7 +16,7 @@ from sandbox_sim.adapters.stores.sql.journal import SqlJournal
 from sandbox_sim.adapters.stores.sql.network_records import SqlNetworkRecords
 from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.snapshots import SqlSnapshots
-from sandbox_sim.adapters.stores.sql.statements import insert, select, upsert, where
+from sandbox_sim.adapters.stores.sql.statements import Beside, insert, select, upsert, where
 from sandbox_sim.adapters.stores.sql.user_rules import SqlUserRules
 from sandbox_sim.domain import ledger
 from sandbox_sim.domain.callbacks import inbox
@@ -54,6 +54,7 @@ _RELEASE_CALLBACKS = (
 )
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
 _JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
+_NEXT_JOBS = select(rows.JOB, "jobs", "lease_until = 0 ORDER BY due_at, number LIMIT ?")
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
     "WHERE kind IN (?, ?) AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
@@ -183,6 +184,7 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
             listing,
             "(initiated_at > ? OR (status = ? AND by_hand = 0))",
             *(_expiry_bound(self._clock.now()), Status.PENDING.value),
+            beside=Beside("live_transactions", "initiated_at", "<="),
         )
         return [rows.to_transaction(row) for row in found]
 
@@ -238,6 +240,9 @@ class SqlUnit(SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, Sql
 
     async def jobs_after(self, moment: datetime) -> Sequence[Job]:
         return [rows.to_job(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
+
+    async def next_jobs(self, limit: int) -> Sequence[Job]:
+        return [rows.to_job(row) for row in await self._fetch(_NEXT_JOBS, limit)]
 
     async def next_due(self) -> datetime | None:
         row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")

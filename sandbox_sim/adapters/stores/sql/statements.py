@@ -5,6 +5,7 @@ parameter.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sandbox_sim.adapters.stores.sql.rows import Row
 from sandbox_sim.domain.control.listing import Listing
@@ -31,6 +32,18 @@ def where(conditions: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
     """One condition from those whose value is not None, and the values."""
     given = {text: value for text, value in conditions.items() if value is not None}
     return " AND ".join(given) or "1 = 1", tuple(given.values())
+
+
+class Beside(NamedTuple):
+    """A table of the other mode, whose records are shown in one list with those of a table.
+
+    began: the column with the time by which the lists are merged.
+    comparison: `<` where the records of the table come before others of the same time, else `<=`.
+    """
+
+    table: str
+    began: str
+    comparison: str
 
 
 class SqlBase(ABC):
@@ -71,14 +84,26 @@ class SqlBase(ABC):
         listing: Listing,
         condition: str = "1 = 1",
         *values: object,
+        beside: Beside | None = None,
     ) -> Sequence[Row]:
-        """One page of the rows that meet a condition, newest first; `id_column` names records."""
-        page, bounds = where(
-            {
-                "service_id = ?": listing.service_id,
-                f"number < (SELECT number FROM {table} WHERE {id_column} = ?)": listing.after,
-            }
-        )
+        """One page of the rows that meet a condition, newest first; `id_column` names records.
+
+        beside: `listing.after` may also name a record of this table; then the page has what began
+        before that one.
+        """
+        bound = f"(SELECT number FROM {table} WHERE {id_column} = ?)"
+        bounds = [] if listing.after is None else [listing.after]
+        if beside is not None:
+            bounds *= 2
+            bound = (
+                f"COALESCE({bound}, 1 + (SELECT number FROM {table} "
+                f"WHERE {beside.began} {beside.comparison} "
+                f"(SELECT {beside.began} FROM {beside.table} WHERE {id_column} = ?) "
+                "ORDER BY number DESC LIMIT 1))"
+            )
+        if listing.after is not None:
+            condition, values = f"{condition} AND number < {bound}", (*values, *bounds)
+        page, service = where({"service_id = ?": listing.service_id})
         clauses = f"{condition} AND {page} ORDER BY number DESC LIMIT ?"
         statement = select(columns, table, clauses)
-        return await self._fetch(statement, *values, *bounds, listing.limit)
+        return await self._fetch(statement, *values, *service, listing.limit)
