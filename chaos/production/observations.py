@@ -6,7 +6,8 @@ from decimal import Decimal
 from chaos.facts import ACCEPTED, FAULT, Facts
 
 DUPLICATE = "219"
-PENDING, SUCCEEDED = "002", "000"
+REFUSALS = frozenset({"015", "019", "402"})
+PENDING, SUCCEEDED, FAILED = "002", "000", "001"
 
 
 @dataclass(slots=True)
@@ -16,6 +17,8 @@ class Purchase:
     operation: collect, deposit or payout.
     codes: None is a request whose connection broke before the answer.
     status: at our gateway in the end; None where it is not found.
+    settled: whether a person decided it. The network refused a repeat, after a kill; that says
+    nothing for certain about the first request, so the payment waits.
     """
 
     service_id: int
@@ -24,11 +27,15 @@ class Purchase:
     amount: Decimal
     codes: list[str | None] = field(default_factory=list)
     status: str | None = None
+    settled: bool = False
 
     @property
     def accepted(self) -> bool:
-        """Whether an answer says that our gateway has the payment."""
-        return any(code in ACCEPTED or code == DUPLICATE for code in self.codes)
+        """Whether an answer says that our gateway has the payment.
+
+        A 219 does not: a refusal of the network may have come after it.
+        """
+        return not ACCEPTED.isdisjoint(self.codes)
 
 
 @dataclass(slots=True)
@@ -45,6 +52,11 @@ class Charges:
     def times(self) -> int:
         """How often it was charged."""
         return sum(code in ACCEPTED for code in self.codes)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the network said no to every submit that arrived."""
+        return bool(self.codes) and REFUSALS.issuperset(self.codes)
 
 
 @dataclass(slots=True)

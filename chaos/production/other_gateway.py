@@ -51,6 +51,12 @@ class OtherGateway:
                     await asyncio.sleep(_POLL_S)
         return False
 
+    async def refuses(self, purchase: Purchase) -> bool:
+        """Whether the network has said no to every submit of a payment."""
+        charges = await self.charges({purchase.service_id})
+        found = charges.get((purchase.service_id, purchase.transaction_id))
+        return found is not None and found.refused
+
     async def charges(self, services: Collection[int]) -> dict[tuple[int, str], Charges]:
         """What it did with every payment of these services, by its journal and its records."""
         found: dict[tuple[int, str], Charges] = {}

@@ -6,7 +6,14 @@ from decimal import Decimal
 from typing import Final
 
 from chaos.facts import ACCEPTED
-from chaos.production.observations import DUPLICATE, PENDING, SUCCEEDED, Observations, Purchase
+from chaos.production.observations import (
+    DUPLICATE,
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    Observations,
+    Purchase,
+)
 from chaos.proof.claim import Claim, claim
 
 # The operation that fills a wallet, and the one that empties it.
@@ -27,13 +34,22 @@ def _payments(seen: Observations) -> Iterator[Claim]:
     )
     accepted = sum(each.accepted for each in seen.purchases)
     yield claim(
-        f"{accepted:,} payments that were answered 202 or 219 are there",
+        f"{accepted:,} payments that were answered 202 are there",
         (_name(each) for each in seen.purchases if each.accepted and each.status is None),
     )
     refused = [each for each in seen.purchases if seen.is_refused(each)]
     yield claim(
         f"nothing is kept of {len(refused):,} payments that were refused",
         (f"{_name(each)} has status {each.status}" for each in refused if each.status is not None),
+    )
+    settled = [each for each in seen.purchases if each.settled]
+    yield claim(
+        f"{len(settled):,} payments that the network refused after a kill waited for a person",
+        (
+            f"{_name(each)} was settled, and the network did not refuse it"
+            for each in settled
+            if not seen.charges_of(each).refused
+        ),
     )
     twice = [each for each in seen.purchases if sum(code == "202" for code in each.codes) > 1]
     yield claim(
@@ -49,6 +65,8 @@ def _payments(seen: Observations) -> Iterator[Claim]:
 
 def _wrong_end(purchase: Purchase, seen: Observations) -> Iterator[str]:
     there = seen.charges_of(purchase)
+    if purchase.settled and there.refused and purchase.status == FAILED:
+        return
     if purchase.status is None:
         if there.times:
             yield f"{_name(purchase)} is not found, and the network has charged it"

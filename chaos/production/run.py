@@ -14,7 +14,7 @@ from chaos.final_state import NoAnswer
 from chaos.production import books
 from chaos.production.crashes import DELAY_S, ProductionCrashes
 from chaos.production.load import ANY_CODE, Merchants, session
-from chaos.production.observations import PENDING, Observations, Purchase
+from chaos.production.observations import FAILED, PENDING, Observations, Purchase
 from chaos.production.other_gateway import FORGETS_AFTER_S, OtherGateway
 from chaos.production.servers import network, replicas
 from chaos.receiver import Receiver, receiving
@@ -24,6 +24,7 @@ from chaos.servers import Server
 
 _SERVICES: Final = 4
 _SETTLES_WITHIN_S: Final = 120.0
+_PERSON_COMES_AFTER_S: Final = 15.0
 _POLL_S: Final = 0.2
 _AT_ONCE: Final = 16
 _NOT_FOUND: Final = "404"
@@ -79,7 +80,8 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
                     tell(f"  {await crashes.restart_database(plan.database, http)}")
         finally:
             await merchants.stop()
-        tell(f"  load off, {await _settled(seen, http, urls[0], receiver)}; killed once more")
+        settling = _Settling(seen, http, urls[0], receiver, other)
+        tell(f"  load off, {await settling.wait()}; killed once more")
         await crashes.all_at_rest()
         await _read(seen, http, urls[-1])
         await asyncio.sleep(DELAY_S)  # the journal has a request when it is answered
@@ -118,24 +120,53 @@ async def _running(plan: Plan, seen: Observations) -> AsyncIterator[_Running]:
             await database.stop()
 
 
-async def _settled(
-    seen: Observations, http: aiohttp.ClientSession, url: str, receiver: Receiver
-) -> str:
-    """Wait until nothing is pending and every callback has arrived; returns that in words."""
-    began = time.monotonic()
-    while True:
-        await _read(seen, http, url)
-        pending = [each for each in seen.purchases if each.status == PENDING]
-        found = [each for each in seen.purchases if each.status is not None]
-        missing = [each for each in found if each.transaction_id not in receiver.taken]
-        seconds = time.monotonic() - began
-        if not pending and not missing:
-            return f"settled in {seconds:.1f} s"
-        if seconds > _SETTLES_WITHIN_S:
-            return (
-                f"{len(pending)} pending and {len(missing)} callbacks missing after {seconds:.0f} s"
+class _Settling:
+    """Waits until nothing is pending and every callback has arrived."""
+
+    def __init__(
+        self,
+        seen: Observations,
+        http: aiohttp.ClientSession,
+        url: str,
+        receiver: Receiver,
+        other: OtherGateway,
+    ) -> None:
+        self._seen = seen
+        self._http = http
+        self._url = url
+        self._receiver = receiver
+        self._other = other
+
+    async def wait(self) -> str:
+        """Wait, and return in words how it ended."""
+        began = time.monotonic()
+        while True:
+            await _read(self._seen, self._http, self._url)
+            pending = [each for each in self._seen.purchases if each.status == PENDING]
+            missing = sum(
+                each.transaction_id not in self._receiver.taken
+                for each in self._seen.purchases
+                if each.status is not None
             )
-        await asyncio.sleep(_POLL_S)
+            seconds = time.monotonic() - began
+            if not pending and not missing:
+                return f"settled in {seconds:.1f} s"
+            if seconds > _SETTLES_WITHIN_S:
+                left = f"{len(pending)} pending and {missing} callbacks missing"
+                return f"{left} after {seconds:.0f} s"
+            if seconds > _PERSON_COMES_AFTER_S:
+                await self._decide(pending)
+            await asyncio.sleep(_POLL_S)
+
+    async def _decide(self, pending: Sequence[Purchase]) -> None:
+        """Do what a person does who sees that the network refused a payment: settle it as 001."""
+        for each in pending:
+            if each.settled or not await self._other.refuses(each):
+                continue
+            path = f"/_sandbox/transactions/{each.service_id}/{each.transaction_id}/settle"
+            body = {"status": FAILED, "reason": "the network refused it", "by": "chaos"}
+            async with self._http.post(self._url + path, json=body) as answer:
+                each.settled = answer.status == 200
 
 
 async def _read(seen: Observations, http: aiohttp.ClientSession, url: str) -> None:

@@ -11,7 +11,8 @@ from chaos.production.proof import prove
 SERVICE = 55
 
 ENDED = "payments ended as the network says"
-THERE = "that were answered 202 or 219 are there"
+THERE = "that were answered 202 are there"
+PERSON = "waited for a person"
 KEPT = "nothing is kept of"
 TWICE = "no payment was accepted twice"
 BETWEEN = "killed between submit and record"
@@ -126,6 +127,20 @@ def test_a_refused_payment_that_is_kept(seen: Observations, name: str) -> None:
     named(seen, name).status = "002"
 
     assert f"collect {name} of service 55" in against(seen, KEPT)
+
+
+def test_a_refusal_of_a_repeat_waits_for_a_person(seen: Observations) -> None:
+    waited = purchase("waited", "payout", "8", None, "219", status="001")
+    seen.purchases.append(waited)
+    seen.charges[SERVICE, "waited"] = Charges(["019", "019"])
+    seen.facts.deliveries.append(delivery("waited", "001"))
+    assert "status 001; the network says None" in against(seen, ENDED)
+
+    waited.settled = True
+    assert broken(seen) == {}
+
+    seen.charges[SERVICE, "waited"].codes.append("202")
+    assert "was settled, and the network did not refuse it" in against(seen, PERSON)
 
 
 def test_a_fault_says_nothing_where_the_database_was_away(seen: Observations) -> None:
