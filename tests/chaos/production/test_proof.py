@@ -55,7 +55,7 @@ def seen() -> Observations:
             (SERVICE, "deposit"): Charges(["202"], "000"),
             (SERVICE, "collect"): Charges(["202"], "000"),
             (SERVICE, "failed"): Charges(["202"], "001"),
-            (SERVICE, "declined"): Charges(["015"]),
+            (SERVICE, "declined"): Charges(["015"], "001"),
             (SERVICE, "cut"): Charges(["202"], "000"),
         },
         books=Books(
