@@ -43,7 +43,7 @@ async def measure(plan: Plan) -> Measured:
     """Connect clients: half of them send nothing, the others half a head."""
     log = plan.directory / "idle.log"
     async with serving(log, descriptors=_DESCRIPTORS) as server, AsyncExitStack() as clients:
-        with suppress(NoAnswer):  # the server accepts no more; the new clients will show it
+        with suppress(NoAnswer):  # the server accepts no more; the figures will show it
             for number in range(_CLIENTS):
                 _, writer = await clients.enter_async_context(connected(server.port))
                 if number % 2:

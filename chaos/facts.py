@@ -134,7 +134,7 @@ class Outage:
     ended: float = math.inf
 
     def touches(self, server: int, began: float, ended: float) -> bool:
-        """Whether it explains why this server did not answer in this time."""
+        """Whether the outage explains why this server did not answer in this time."""
         here = self.server in {server, EVERY_SERVER}
         return here and self.began <= ended and self.ended >= began
 
@@ -171,7 +171,7 @@ class Facts:
     final: Final = field(default_factory=Final)
 
     def asked(self) -> Iterator[Asked]:
-        """Every request of the load."""
+        """Every request of the load that was sent."""
         yield from (payment.asked for payment in self.payments)
         yield from (send.asked for send in self.sends)
         yield from (status.asked for status in self.statuses)

@@ -92,7 +92,7 @@ class Shop:
         return draft()
 
     def heard(self, draft: Draft, code: str | None, answer: Mapping[str, Any]) -> None:
-        """Note an answer, or that none came, to know what to query and when to change service."""
+        """Note an answer, or its absence, to know what to query and when to change the service."""
         if draft.service_id != self.service_id:
             return
         if isinstance(draft, PaymentDraft):

@@ -39,7 +39,7 @@ class PaymentDraft(Draft):
         return transaction_id
 
     def keep(self, facts: Facts, asked: Asked, _answer: Body) -> None:
-        """Its code is all there is to know."""
+        """Record the payment with its code; the rest of the answer is not needed."""
         facts.payments.append(Payment(asked, self.service_id, self.transaction_id))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -16,13 +16,15 @@ from pydantic import (
 )
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres, masked
-from sandbox_sim.config_networks import NetworkTable, RouteTable, problems_of_networks
+from sandbox_sim.adapters.tls import authority_file
+from sandbox_sim.config_checks import problems_of
+from sandbox_sim.config_credentials import Credentials
+from sandbox_sim.config_networks import NetworkTable, RouteTable
 from sandbox_sim.config_values import (
     AllowedHost,
     BasePath,
     CallbackHost,
     CardNumber,
-    ClientKey,
     Headers,
     LocalNumber,
     MagicKey,
@@ -32,9 +34,10 @@ from sandbox_sim.config_values import (
     Rewrites,
     StoreName,
     host_in,
+    read_secret,
 )
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, Client, ServiceMode
 from sandbox_sim.domain.hosts import Host, is_loopback, parse_host_pattern
@@ -50,28 +53,6 @@ A_DAY_MS: Final = A_DAY_S * 1000
 LENIENT: Final[Mapping[str, Any]] = MappingProxyType(
     {"accept_international": True, "callback_profile": Profile.SUPERSET}
 )
-
-
-class Credentials(BaseModel):
-    """One `[[credentials]]` table."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    client_key: ClientKey
-    secret_key: SecretStr = Field(min_length=1)
-    mode: ServiceMode = ServiceMode.SANDBOX
-    service_ids: list[Annotated[int, Field(ge=1)]] = []
-    callback_profile: Profile | None = None
-
-    def client(self) -> Client:
-        """The client that uses these credentials."""
-        return Client(
-            self.client_key,
-            self.secret_key.get_secret_value(),
-            self.mode,
-            frozenset(self.service_ids),
-            self.callback_profile,
-        )
 
 
 _SANDBOX_CREDENTIALS: Final = Credentials(
@@ -119,17 +100,33 @@ class Settings(BaseModel):
         False, description="No line at info about requests and callbacks that went well."
     )
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
+    cert: str | None = Field(
+        None,
+        description="PEM file with the certificate of this server, and those between it and its "
+        "authority; with key, the server speaks HTTPS.",
+    )
+    key: str | None = Field(
+        None, description="PEM file with the private key of cert, without a passphrase."
+    )
+    tls: bool = Field(
+        False,
+        description="Speak HTTPS, with a certificate of an authority of this machine; for "
+        "development.",
+    )
     tls_terminated: bool = Field(
         False, description="A proxy in front does HTTPS, so no warning about plain HTTP."
     )
     control_token: SecretStr | None = Field(
         None, description="Bearer token of the control API; required unless host is loopback."
     )
+    control_token_file: str | None = Field(
+        None, description="A file that has the control_token, in its place."
+    )
     allowed_hosts: list[AllowedHost] = Field(
         [],
         examples=[["gateway.example"]],
         description="More host names that the control API accepts, and whose pages may use it, "
-        "such as gateway.example, *.example or localhost:3000.",
+        "and may show ours in frames, such as gateway.example, *.example or localhost:3000.",
     )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
@@ -172,6 +169,14 @@ class Settings(BaseModel):
     )
     settle_delay_ms: int = Field(
         1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
+    )
+    approval: Literal["auto", "handset"] = Field(
+        "auto",
+        description="handset: a collection or deposit from a wallet waits until the payer approves "
+        "or declines it at /_sandbox/handset/NUMBER.",
+    )
+    approval_timeout_s: float = Field(
+        120, gt=0, le=A_DAY_S, description="Seconds a payer has to answer; then it becomes 003."
     )
     test_cards: dict[CardNumber, Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
@@ -271,21 +276,23 @@ class Settings(BaseModel):
     def _consistent(self) -> "Settings":
         """Raise `ValueError`, a line `name: problem` for each setting that another rules out."""
         problems = []
-        keys = [entry.client_key for entry in self.credentials]
-        if len(set(keys)) < len(keys):
-            problems.append("credentials: each client_key must be there once only")
-        if not self.loopback and self.token is None:
-            problems.append(
-                f"control_token: must be set because host {self.host} is not loopback, "
-                "so others could steer the sandbox"
-            )
-        if self.workers > 1 and not is_postgres(self.store):
-            needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
-            problems.append(f"workers: {self.workers} {needed}; store is {self.store}")
-        problems += problems_of_networks(self)
+        try:
+            self._read_token()
+        except ValueError as error:
+            problems.append(str(error))
+        problems += problems_of(self)
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+    def _read_token(self) -> None:
+        """Read `control_token` from its file. Raises `ValueError`."""
+        if self.control_token_file is None:
+            return
+        if self.control_token is not None:
+            raise ValueError("control_token_file: control_token is set too; keep one of them")
+        token = read_secret("control_token_file", self.control_token_file)
+        self.__dict__["control_token"] = SecretStr(token)
 
     @property
     def turned_on_by_lenient(self) -> tuple[str, ...]:
@@ -298,6 +305,23 @@ class Settings(BaseModel):
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
+
+    @property
+    def scheme(self) -> str:
+        """Of the addresses of this server."""
+        return "https" if self.tls or self.cert else "http"
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether what clients send is encrypted, by this server or by a proxy in front."""
+        return self.scheme == "https" or self.tls_terminated
+
+    @property
+    def trusted(self) -> Path | None:
+        """The file by which clients trust this server; None where it speaks plain HTTP."""
+        if self.cert:
+            return Path(self.cert).expanduser()
+        return authority_file(authority_folder()) if self.tls else None
 
     @property
     def sqlite_path(self) -> Path:
@@ -351,6 +375,11 @@ def state_folder() -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415 -- not every command needs it
 
     return user_state_path("sandbox-sim", appauthor=False)
+
+
+def authority_folder() -> Path:
+    """The folder of the certificate authority of this machine, for the setting `tls`."""
+    return state_folder() / "tls"
 
 
 def defaults() -> dict[str, Any]:

@@ -2,19 +2,32 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.config_values import read_secret
 from sandbox_sim.domain.clients import SANDBOX_CLIENT, ServiceMode
 from sandbox_sim.domain.networks.polling import PollingSchedule
 from sandbox_sim.domain.networks.routing import Route, without_network
 from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.ports import Clock, Ids
+from sandbox_sim.gateway.ports.network import (
+    Network,
+    NetworkConfigError,
+    NetworkEnvironment,
+    NetworkFactory,
+)
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from sandbox_sim.config import Settings
 
+# The entry points of adapters, ours and those of other packages.
+ENTRY_POINTS: Final = "sandbox_sim.networks"
 _FROM_FILE: Final = "_file"
 _MASKED: Final = "**********"
 # The texts of an adapter that are no secrets; every other text is masked where it is shown.
@@ -60,7 +73,7 @@ class NetworkTable(BaseModel):
         found: dict[str, object] = {}
         for name, value in (self.model_extra or {}).items():
             if name.endswith(_FROM_FILE) and isinstance(value, str):
-                found[name.removesuffix(_FROM_FILE)] = _content(name, value)
+                found[name.removesuffix(_FROM_FILE)] = read_secret(name, value)
             else:
                 found[name] = value
         return found
@@ -89,17 +102,46 @@ class RouteTable(BaseModel):
         return Route(self.network, frozenset(self.operation), frozenset(self.nw))
 
 
-def _content(name: str, path: str) -> str:
-    try:
-        return Path(path).expanduser().read_text("utf-8").strip()
-    except (OSError, RuntimeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{name}: the file cannot be read: {error}") from None
-
-
 def _shown(name: str, value: object) -> object:
     if not isinstance(value, str) or name in _SHOWN or name.endswith(_FROM_FILE):
         return value
     return _MASKED
+
+
+def networks_made(
+    tables: Mapping[str, NetworkTable], clock: Clock, ids: Ids
+) -> Mapping[str, Network]:
+    """The networks by name, not open yet.
+
+    Raises `NetworkConfigError` with a line for each network that cannot be made.
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- only production needs it
+
+    installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
+    made, problems = {}, []
+    for name, table in tables.items():
+        environment = NetworkEnvironment(name, clock, ids, table.timeout_s * _SECONDS)
+        try:
+            made[name] = _network(table, environment, installed)
+        except ValueError as error:  # `NetworkConfigError` is one
+            problems.append(f"networks.{name}: {error}")
+    if problems:
+        raise NetworkConfigError("\n".join(problems))
+    return made
+
+
+def _network(
+    table: NetworkTable, environment: NetworkEnvironment, installed: "Mapping[str, EntryPoint]"
+) -> Network:
+    found = installed.get(table.adapter)
+    if found is None:
+        known = ", ".join(sorted(installed))
+        raise NetworkConfigError(f"there is no adapter {table.adapter!r}; installed are {known}")
+    try:
+        factory: NetworkFactory = found.load()
+    except ImportError as error:
+        raise NetworkConfigError(f"the adapter {table.adapter} cannot be loaded: {error}") from None
+    return factory(table.adapter_settings(), environment)
 
 
 def problems_of_networks(settings: "Settings") -> Iterator[str]:
@@ -110,6 +152,10 @@ def problems_of_networks(settings: "Settings") -> Iterator[str]:
     if settings.production:
         for name in without_network(routes, settings.networks):
             yield f"routes: there is no table [networks.{name}]"
+        try:
+            networks_made(settings.networks, SystemClock(), RandomIds())
+        except NetworkConfigError as error:
+            yield from str(error).splitlines()
         yield from _unsafe(settings)
 
 
@@ -126,10 +172,10 @@ def _unsafe(settings: "Settings") -> Iterator[str]:
         yield "credentials: the built-in pair is public, so it cannot have mode P"
     if not settings.loopback and builtin in pairs:
         yield f"credentials: the built-in pair is public, and host {settings.host} is not loopback"
-    if not settings.loopback and not settings.tls_terminated:
+    if not settings.loopback and not settings.is_secured:
         yield (
-            f"host: {settings.host} is not loopback and this is plain HTTP; serve on loopback "
-            "behind a proxy that does HTTPS, or set tls_terminated where that is so"
+            f"host: {settings.host} is not loopback and this is plain HTTP; give --cert and --key, "
+            "or set tls_terminated where a proxy in front does HTTPS"
         )
     if settings.store == "memory:" and not settings.allow_memory:
         yield "store: memory: forgets payments when it stops; set allow_memory = true for tests"

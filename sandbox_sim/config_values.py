@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, SecretStr
 
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
-from sandbox_sim.domain.callbacks.allowed_hosts import parse_entry
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.callback_hosts import parse_entry
 from sandbox_sim.domain.callbacks.rewrites import parse_rewrites, parse_url_prefix
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.hosts import Host, parse_host_pattern
 from sandbox_sim.domain.payments.magic_outcomes import check_key, check_outcome
 from sandbox_sim.domain.suggestions import nearest
@@ -146,6 +146,17 @@ def _card(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise ValueError("must be a card number of 12 to 19 digits")
     return value
+
+
+def read_secret(name: str, path: str) -> str:
+    """The text of a file, without blanks around it. Raises `ValueError` with the setting's name."""
+    try:
+        secret = Path(path).expanduser().read_text("utf-8").strip()
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name}: the file cannot be read: {error}") from None
+    if not secret:
+        raise ValueError(f"{name}: the file {path} is empty")
+    return secret
 
 
 Prefix = Annotated[str, AfterValidator(_prefix)]

@@ -1,4 +1,4 @@
-"""Addresses that readers have disagreed on, or that no one can call; and a strategy for more."""
+"""Unusual addresses: some that can be called, some that cannot, and a strategy for more."""
 
 from typing import Final
 
@@ -132,7 +132,7 @@ NOT_CALLABLE: Final = [
     # length
     "http://shop.example/" + "x" * (MAX_CHARACTERS - 19),
 ]
-# No JSON has these, but a command line can.
+# JSON text cannot have these, but a command line can.
 NOT_TEXT: Final = ["http://shop.example/\ud800", "http://\udcff/", "http://\ud800@shop.example/"]
 
 _PARTS: Final = st.sampled_from(

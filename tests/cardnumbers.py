@@ -22,7 +22,7 @@ GAPS = ("", "", " ", "-", "  ", " - ", "\u00a0", "\u2013", "\u200b", "\t")
 
 
 def with_check_digit(digits: str) -> str:
-    """The number that begins with these digits and has a right last one (ISO/IEC 7812)."""
+    """Append the check digit of a card number to these digits (ISO/IEC 7812)."""
     doubled = [int(digit) * (2 - place % 2) for place, digit in enumerate(reversed(digits))]
     total = sum(each // 10 + each % 10 for each in doubled)
     return digits + str(-total % 10)
@@ -30,7 +30,7 @@ def with_check_digit(digits: str) -> str:
 
 @st.composite
 def numbers(draw: st.DrawFn) -> str:
-    """The digits of a card number."""
+    """Draw the digits of a card number with a correct check digit."""
     prefix, lengths = draw(st.sampled_from(list(BRANDS.values())))
     missing = draw(st.sampled_from(lengths)) - len(prefix) - 1
     rest = draw(st.text("0123456789", min_size=missing, max_size=missing))
@@ -39,7 +39,7 @@ def numbers(draw: st.DrawFn) -> str:
 
 @st.composite
 def spelt(draw: st.DrawFn, number: str) -> str:
-    """A way to write these digits."""
+    """Draw a way to write these digits, with gaps or with other digit characters."""
     alphabet = draw(st.sampled_from(DIGITS))
     gap, group = draw(st.sampled_from(GAPS)), draw(st.sampled_from([1, 4, 6]))
     groups = [number[k : k + group] for k in range(0, len(number), group)]

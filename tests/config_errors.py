@@ -1,4 +1,4 @@
-"""What the configuration says when it is refused."""
+"""The error message of a configuration that is refused."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A gateway on a virtual clock, reached over a real socket, for every test that wants one."""
+"""A gateway with a virtual clock that tests reach over a real socket."""
 
 import base64
 import os
@@ -21,13 +21,13 @@ from tests.openapi_contract import CheckedResponse
 
 pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 
-# A deadline would fail on a busy machine; --hypothesis-profile=long looks further.
+# A deadline would fail on a busy machine. --hypothesis-profile=long tries more examples.
 settings.register_profile("suite", deadline=None, max_examples=40)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("suite")
 
-# Processes that the tests start trust nobody's certificates, unless a test says whose: to load
-# those of all public authorities takes 50 ms in each of them.
+# Processes that the tests start load no certificates of public authorities, because that takes
+# 50 ms in each of them. A test may name others.
 os.environ.setdefault("SSL_CERT_FILE", os.devnull)
 os.environ.setdefault("SSL_CERT_DIR", os.devnull)
 
@@ -35,7 +35,7 @@ REQUEST_TIME = "2026-01-01 09:00"
 
 
 def basic(client_key: str = "sandbox_key", secret_key: str = "sandbox_secret") -> str:
-    """An Authorization header."""
+    """Return the value of an Authorization header."""
     return "Basic " + base64.b64encode(f"{client_key}:{secret_key}".encode()).decode()
 
 
@@ -84,7 +84,7 @@ class Sandbox:
             return Seen(response.status, dict(response.headers), await response.json())
 
     def payment(self, **fields: Any) -> dict[str, Any]:
-        """The body of a mobile money collection; `fields` replace its own, None takes one out."""
+        """The body of a mobile money collection; `fields` replace its own, and None removes one."""
         body = {
             "service_id": self.service_id,
             "reference": "Order 1",
@@ -175,7 +175,7 @@ class Sandbox:
         await self.runner.cleanup()
 
     async def advance(self, **by: float) -> None:
-        """Move the clock on, as `timedelta(**by)`; everything due on the way has run then."""
+        """Advance the clock by `timedelta(**by)`, and run every job that becomes due."""
         await self.gateway.jobs.advance(timedelta(**by))
 
     def inbox_url(self, name: str) -> str:
@@ -196,7 +196,7 @@ class Sandbox:
 
 @pytest.fixture(scope="session", autouse=True)
 def _fast_path() -> None:
-    """`SANDBOX_SIM_FAST_PATH=false` is the default of every gateway, as in the second run of CI."""
+    """With `SANDBOX_SIM_FAST_PATH=false`, as in the second run of CI, that is the default."""
     if os.environ.get("SANDBOX_SIM_FAST_PATH") == "false":
         Settings.model_fields["fast_path"].default = False
         Settings.model_rebuild(force=True)
@@ -213,7 +213,7 @@ StartSandbox = Callable[..., Awaitable[Sandbox]]
 
 @pytest.fixture
 async def start_sandbox() -> AsyncIterator[StartSandbox]:
-    """Start a gateway with the given settings, on a free port and a clock that stands still.
+    """Start a gateway with the given settings, on a free port and with a frozen clock.
 
     Every answer that its session reads is checked against the OpenAPI document.
     """

@@ -1,4 +1,4 @@
-"""Stand-ins for the outside world: a sender that says what it is told, a clock that is watched."""
+"""Fakes: a sender with given answers, a frozen clock that records waits, a store that fails."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ NO_DESCRIPTORS = ReceiverResponse(None, "", 0, "Too many open files", FailureKin
 
 
 class Post(NamedTuple):
-    """One callback as it was handed over to be sent."""
+    """One callback as the sender received it."""
 
     url: str
     headers: Mapping[str, str]
@@ -28,7 +28,7 @@ class Post(NamedTuple):
 
 
 class FakeSender:
-    """Gives the answers in turn and `OK` after them; receivers can be made to hang or refuse."""
+    """Returns the answers in turn and `OK` after them; tests can make receivers hang or refuse."""
 
     def __init__(self, *answers: ReceiverResponse) -> None:
         self.posts: list[Post] = []
@@ -44,15 +44,15 @@ class FakeSender:
 
     @property
     def urls(self) -> list[str]:
-        """Where it was sent to, in order."""
+        """The addresses of all sent callbacks, in order."""
         return [post.url for post in self.posts]
 
     def hang(self, *urls: str) -> None:
-        """From now on these receivers do not answer."""
+        """Make these receivers hang until `let_go` is called."""
         self._hanging.update((url, asyncio.Event()) for url in urls)
 
     def let_go(self) -> None:
-        """All who hang answer now."""
+        """Make all receivers that hang answer now."""
         for event in self._hanging.values():
             event.set()
         self._hanging.clear()
@@ -85,7 +85,7 @@ class FakeSender:
 
 
 class WatchedClock(VirtualClock):
-    """A clock that stands still and tells when somebody sleeps on it, and until when."""
+    """A frozen clock that records the end time of each wait."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class WatchedClock(VirtualClock):
             self._asleep.clear()
 
     async def asleep(self) -> None:
-        """Return when whoever was woken has done its work and sleeps again."""
+        """Return when the task that was woken has done its work and waits again."""
         for _ in range(5):
             await asyncio.sleep(0)
         await asyncio.wait_for(self._asleep.wait(), 1)

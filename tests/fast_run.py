@@ -1,4 +1,4 @@
-"""What makes a run of the tests fast: their order, the workers, and a rare garbage collector.
+"""Makes a run of the tests fast: their order, the workers, and fewer garbage collections.
 
 The slow files come first. Otherwise one worker of pytest-xdist ends the run alone with a test of
 several seconds.
@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-# Those with a test of more than a second: they start processes, or look through many examples.
+# Files with a test of more than a second, which starts processes or tries many examples.
 SLOW: Final = (
     "tests/demo/test_browser.py",
     "tests/test_stores_agree.py",
@@ -32,14 +32,14 @@ SLOW: Final = (
     "tests/adapters/stores/test_contract_model.py",
 )
 
-# How many objects more are made than freed before the garbage collector looks at them. By default
-# it looks so often, 700, that it takes a tenth of the time of a test.
+# The garbage collector runs when this many more objects are made than freed. With the default,
+# 700, it takes a tenth of the time of a test.
 GARBAGE: Final = 10_000
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than processors: a third of the time a test waits for another process."""
+    """Return one worker more than processors: tests wait a third of the time for processes."""
     processors = os.sched_getaffinity(0) if sys.platform == "linux" else range(os.cpu_count() or 1)
     return len(processors) + 1
 
@@ -51,16 +51,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def place(nodeid: str) -> int:
-    """Where a test stands: by its place among the slow files, or behind all of them."""
+    """Return the sort key of a test: the index of its file in SLOW, or a larger number."""
     path = nodeid.partition("::")[0]
     return SLOW.index(path) if path in SLOW else len(SLOW)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without the garbage collector, and exempt from it what is there at the end.
+    """Collect the tests without the garbage collector; then exempt all objects from it.
 
-    That lives as long as the run, and each full collection would walk over all of it.
+    They live as long as the run, and each full collection would visit all of them.
     """
     gc.disable()
     try:

@@ -1,9 +1,9 @@
-"""docs/fidelity.md: every rule of sandbox_sim/rules, where it lives and which tests hold it.
+"""docs/fidelity.md: every rule of sandbox_sim/rules, the modules that cite it, and its tests.
 
 sandbox_sim cites a rule by its id, spelled as in rules.toml: `D7`, `sandbox.7`, `states.sms`.
-The ids that are plain words stand in double quotes, as "codes", and `D11 to D14` cites those in
-between too. Tests claim rules by the markers `spec` and `decision`, ids written out. The page is
-written by `python -m tests.fidelity --write`.
+Ids that are plain words stand in double quotes, as "codes"; `D11 to D14` cites all four. Tests
+claim rules by the markers `spec` and `decision`, with every id as a literal.
+`python -m tests.fidelity --write` writes the page.
 """
 
 import ast
@@ -32,7 +32,7 @@ RANGE: Final = re.compile(r"\b(D|[a-z]+\.)([0-9]{1,2}) to \1([0-9]{1,2})\b")
 
 
 class Claim(NamedTuple):
-    """A marker, `spec` or `decision`, on a test says that the test holds a rule."""
+    """A test checks a rule, as its marker `spec` or `decision` says."""
 
     rule: str
     marker: str
@@ -40,7 +40,7 @@ class Claim(NamedTuple):
 
 
 def _files(package: str) -> Iterator[tuple[str, str]]:
-    """Name, relative to its package, and text of each module."""
+    """Yield the name, relative to the package, and the text of each module."""
     base = ROOT / package
     for path in sorted(base.rglob("*.py")):
         yield path.relative_to(base).as_posix(), path.read_text("utf-8")
@@ -66,7 +66,7 @@ def citations() -> dict[str, list[str]]:
 
 
 def rules_answered() -> dict[str, str]:
-    """The values that X-Sandbox-Rule is given as literals, and a place where each is."""
+    """Return the literal values of X-Sandbox-Rule in the code, each with a place of it."""
     return {
         constant.value: f"sandbox_sim/{name}:{constant.lineno}"
         for name, text in _files("sandbox_sim")
@@ -89,7 +89,7 @@ def _rule_expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 @cache
 def claims() -> tuple[Sequence[Claim], Sequence[str]]:
-    """Every claim; and the markers that are on no test, or whose ids are not written out."""
+    """Return all claims, and the places of markers on no test or with ids that are not literals."""
     found, strays = [], []
     for name, text in _files("tests"):
         if "pytest.mark." not in text:
@@ -107,7 +107,7 @@ def claims() -> tuple[Sequence[Claim], Sequence[str]]:
 
 
 def _tests(body: Iterable[ast.stmt], outer: list[ast.Call]) -> Iterator[tuple[str, list[ast.Call]]]:
-    """The tests of a module or a class, with the markers on each and on what it stands in."""
+    """Yield the tests of a module or a class, with their markers and those of module and class."""
     body = list(body)
     outer = outer + _marks(node for node in body if _is_pytestmark(node))
     for node in body:
@@ -152,9 +152,9 @@ def _is_mark(function: ast.expr) -> bool:
 
 
 def render() -> str:
-    """docs/fidelity.md."""
+    """Return the text of docs/fidelity.md."""
     cited = citations()
-    # First the tests over HTTP, and of those the ones that claim little else: they tell the most.
+    # First the tests over HTTP, and first those that claim few rules: they show a rule best.
     claimed_by = defaultdict(list)
     for claim in claims()[0]:
         claimed_by[claim.test].append(claim.rule)

@@ -1,4 +1,4 @@
-"""Records of production mode to put into a store; each takes other fields by name."""
+"""Records of production mode to put into a store; arguments replace their fields by name."""
 
 from decimal import Decimal
 from typing import Any
@@ -43,7 +43,7 @@ def attempt(attempt_id: str = "A1", **fields: Any) -> Attempt:
 
 
 def paid_in(amount: str = "100", **fields: Any) -> Entry:
-    """Money that a collection brought."""
+    """The ledger entry of a collection."""
     transfer = Transfer(CLEARING, fields.pop("target", COLLECTION), Decimal(amount))
     return Entry(Reason.COLLECTED, fields.pop("subject", "10000000001"), NOW, [transfer])
 

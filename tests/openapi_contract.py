@@ -17,13 +17,13 @@ from sandbox_sim.web.routes import Route
 
 Schema = dict[str, Any]
 
-# What servers of the tests promise, by port.
+# The contract of each server of the tests, by port.
 _contracts: dict[int, "Contract"] = {}
 _made: dict[ServerFacts, "Contract"] = {}
 
 
 def register(port: int, gateway: Gateway, settings: Settings) -> None:
-    """Check from now on what a gateway on this port answers."""
+    """Check every answer of the gateway on this port from now on."""
     facts = ServerFacts(settings.base_path, settings.sandbox_reject_status)
     if facts not in _made:
         _made[facts] = Contract(gateway.app[ROUTES], facts)
@@ -33,7 +33,7 @@ def register(port: int, gateway: Gateway, settings: Settings) -> None:
 def check(
     port: int | None, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes
 ) -> None:
-    """Fail where an answer is not what the document says; header names in lower case."""
+    """Fail if the document does not allow an answer; header names are in lower case."""
     contract = _contracts.get(port or 0)
     if contract is not None:
         contract.check(method, path, status, headers, body)
@@ -50,7 +50,7 @@ class CheckedResponse(ClientResponse):
 
 
 class Contract:
-    """The document, with objects that have no other fields than those that it names."""
+    """The OpenAPI document, in which objects have only the fields that it names."""
 
     def __init__(self, routes: Sequence[Route], facts: ServerFacts) -> None:
         self.document = openapi_document(routes, facts)
@@ -65,7 +65,7 @@ class Contract:
     def check(
         self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes
     ) -> None:
-        """Fail where an answer is not what the document says."""
+        """Fail if the document does not allow an answer."""
         if headers.get("x-sandbox-request-id") == "unread":
             return  # it was not HTTP
         operation = self._operation(method.lower(), path, status)
@@ -114,7 +114,7 @@ class Contract:
 
 
 def _is_spoiled(headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether a fault cut the JSON off."""
+    """Return True if a fault cut off the JSON."""
     if headers.get("x-sandbox-rule") != "fault":
         return False
     try:
@@ -125,7 +125,7 @@ def _is_spoiled(headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema, where an object has no fields but those that are named."""
+    """Return the schema with objects that allow only the fields that it names."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):

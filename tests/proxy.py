@@ -1,4 +1,4 @@
-"""A way to Postgres that can be cut, frozen, or broken at the very commit."""
+"""A proxy for Postgres that a test can cut, freeze, or break during a commit."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,9 +12,9 @@ LOST = (ConnectionError, asyncio.IncompleteReadError)
 
 
 class Proxy:
-    """Stands before the server of `target`; `url` leads through it to the same database.
+    """Forwards data to the server of `target`; `url` is the same database through the proxy.
 
-    lose: what gets lost of the next commit: the question, so that nothing is saved, or the answer.
+    lose: the part of the next commit that is lost: the question (nothing is saved) or the answer.
     """
 
     def __init__(self, target: str) -> None:
@@ -40,7 +40,7 @@ class Proxy:
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
-        """Nobody is there any more."""
+        """Close all connections and refuse new ones."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -49,7 +49,7 @@ class Proxy:
             await asyncio.wait(self._tasks)
 
     def freeze(self) -> None:
-        """What is sent from now on arrives nowhere, and nothing tells."""
+        """Hold back all data from now on, and keep the connections open."""
         self._flowing.clear()
 
     def thaw(self) -> None:
@@ -106,7 +106,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxy(target: str) -> AsyncIterator[Proxy]:
-    """A proxy that is open, until the test ends."""
+    """Open a proxy, and close it at the end of the block."""
     made = Proxy(target)
     await made.open()
     try:

@@ -1,4 +1,4 @@
-"""Records to put into a store: each has sensible fields, and takes others by name."""
+"""Records to put into a store: each has valid fields, and arguments replace them by name."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -28,7 +28,7 @@ def after(**by: float) -> datetime:
 
 
 def every(service_id: int) -> Listing:
-    """A listing of all that a service has."""
+    """A listing of all records of a service, up to a thousand."""
     return Listing(service_id, limit=1000)
 
 

@@ -1,6 +1,6 @@
-"""What a test needs of the machine: where it is missing, the test skips and says why.
+"""Programs that a test needs: if one is missing, the test skips and gives the reason.
 
-SANDBOX_SIM_REQUIRE names what must be there, as `postgres node`: there such a test fails instead.
+If SANDBOX_SIM_REQUIRE names the program, as in `postgres node`, the test fails instead.
 """
 
 import os
@@ -12,7 +12,7 @@ REQUIRED: Final = frozenset(os.environ.get("SANDBOX_SIM_REQUIRE", "").split())
 
 
 def missing(what: str, reason: str) -> NoReturn:
-    """End the test: skipped, or failed where `what` is required."""
+    """Skip the test, or fail it if `what` is required."""
     if what in REQUIRED:
         pytest.fail(f"{reason}, and SANDBOX_SIM_REQUIRE says that it must")
     pytest.skip(reason)

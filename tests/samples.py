@@ -1,8 +1,8 @@
-"""The exchanges of `fixtures/samples`, and how what happens is compared with what they say.
+"""The exchanges of `fixtures/samples`, and their comparison with the answers of a gateway.
 
-`<kind>` stands for a value that each run makes up: the kind tells its shape. The same placeholder
-is the same value wherever it stands in a file; `<kind 2>` is another one. `<99 times more>` in an
-array repeats the entry before it.
+`<kind>` stands for a value that differs in each run; the kind gives its shape. In one file, the
+same placeholder always has the same value, and `<kind 2>` has another one. `<99 times more>` in
+an array repeats the entry before it.
 """
 
 import json
@@ -33,7 +33,7 @@ class _Strict(BaseModel):
 
 
 class Afterwards(_Strict):
-    """A second request, sent when the clock has moved on."""
+    """A second request, sent after the clock has advanced by `advance_ms`."""
 
     advance_ms: int
     path: str
@@ -44,7 +44,7 @@ class Afterwards(_Strict):
 
 
 class Sample(_Strict):
-    """One file. `callback` is what has come to `callback_url` in the end; null if nothing has."""
+    """One file. `callback` is the callback that has arrived in the end, or null."""
 
     title: str
     settings: Json = {}
@@ -63,18 +63,18 @@ def load(file: Path) -> Sample:
 
 
 class Placeholders:
-    """The values that stand for the placeholders of one file, as far as they are known."""
+    """The values of the placeholders of one file that are known so far."""
 
     def __init__(self, url: str) -> None:
         self._known = {"<url>": url}
 
     def fill(self, document: Json) -> Json:
-        """A request with the known values put in and the repetitions written out."""
+        """Return a request with the known values put in and the repetitions written out."""
         filled: Json = json.loads(self._fill(json.dumps(document)))
         return {name: _repeated(value) for name, value in filled.items()}
 
     def expect(self, document: Json, actual: object) -> None:
-        """`actual` is the document to the last key and type; what is unknown yet is learned."""
+        """Assert that `actual` equals the document, types included, and learn unknown values."""
         expected, found = _lines(document), _lines(actual)
         for one, other in zip(expected, found, strict=False):
             self._learn(one, other)
@@ -86,7 +86,7 @@ class Placeholders:
             raise AssertionError("\n".join(difference))
 
     def _learn(self, expected: str, found: str) -> None:
-        """Take the values of new placeholders from a line that fits; two never share one."""
+        """Take the values of new placeholders from a line that matches; no two share a value."""
         new: list[str] = []
         pattern, end = "", 0
         for place in PLACEHOLDER.finditer(expected):
@@ -106,7 +106,7 @@ class Placeholders:
 
 
 def _lines(document: object) -> list[str]:
-    """JSON text, a line each; 10 and 10.0 differ in it, and so does the order of keys."""
+    """Return the lines of the JSON text; 10 and 10.0 differ in it, and so do orders of keys."""
     return json.dumps(document, ensure_ascii=False, indent=2).splitlines()
 
 

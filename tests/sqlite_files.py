@@ -1,4 +1,4 @@
-"""SQLite files: a store on one, and what is in it, seen by its own connection or from outside."""
+"""SQLite files: a store on one, and its rows, read by the store's connection or by another one."""
 
 import asyncio
 import shutil
@@ -13,7 +13,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.stores.sqlite.sqlite_store import Durability, SqliteStore, _SqliteUnit
 from sandbox_sim.gateway.ports import Clock, Store, Unit
 
-# A folder of a file system in memory, where there is one: no test waits for the disk there.
+# A folder in memory if the system has one, so that no test waits for the disk.
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 -- folders are made in it
 UNLIMITED = 2**31 - 2  # pages; SQLite's own bound
 SOON = 10  # seconds; a bound, reached only when something is broken
@@ -23,7 +23,7 @@ SOON = 10  # seconds; a bound, reached only when something is broken
 async def opened(
     path: Path, clock: Clock | None = None, durability: Durability = "process"
 ) -> AsyncIterator[SqliteStore]:
-    """A store on this file, closed in the end."""
+    """Open a store on this file, and close it at the end of the block."""
     store = SqliteStore(path, clock or VirtualClock(), durability)
     await store.open()
     try:
@@ -34,7 +34,7 @@ async def opened(
 
 @asynccontextmanager
 async def busy(store: SqliteStore) -> AsyncIterator[None]:
-    """The store works on one unit meanwhile; the units that come wait, and then are one batch."""
+    """Keep the store busy with one unit; the units that arrive wait, and then form one batch."""
     at_work, go_on = threading.Event(), threading.Event()
 
     async def wait(_unit: Unit) -> None:
@@ -45,15 +45,15 @@ async def busy(store: SqliteStore) -> AsyncIterator[None]:
     assert await asyncio.to_thread(at_work.wait, SOON)
     try:
         yield
-        await asyncio.sleep(0)  # now the tasks that were made meanwhile have asked,
-        await asyncio.sleep(0)  # and the thread was handed what they asked for
+        await asyncio.sleep(0)  # now the tasks of the block have given their units,
+        await asyncio.sleep(0)  # and the thread of the store has received them
     finally:
         go_on.set()
         await first
 
 
 def connection_of(unit: Unit) -> sqlite3.Connection:
-    """The store's own connection; it may be used inside the unit only, in the store's thread."""
+    """Return the store's own connection; use it only inside the unit, in the store's thread."""
     assert isinstance(unit, _SqliteUnit)
     return unit._cursor.connection
 
@@ -68,24 +68,24 @@ async def rows(store: Store, statement: str) -> list[Any]:
 
 
 async def count(store: Store, table: str) -> int:
-    """How many rows a table of the open file has."""
+    """Return the number of rows of a table of the open file."""
     ((number,),) = await rows(store, f"SELECT count(*) FROM {table}")  # noqa: S608 -- of a test
     return int(number)
 
 
 async def fill_disk(store: Store, spare_pages: int = 0) -> None:
-    """From now on the file can grow by so many pages only; SQLite says that the disk is full."""
+    """Let the file grow by only `spare_pages`; then SQLite reports that the disk is full."""
     ((pages,),) = await rows(store, "PRAGMA page_count")
     await rows(store, f"PRAGMA max_page_count = {pages + spare_pages}")
 
 
 async def free_disk(store: Store) -> None:
-    """There is room again."""
+    """Let the file grow again."""
     await rows(store, f"PRAGMA max_page_count = {UNLIMITED}")
 
 
 def outside(path: Path, *statements: str) -> list[Any]:
-    """What another program reads from a file that no store has open: of the last statement."""
+    """Run statements on a file that no store has open; return the rows of the last one."""
     found: list[Any] = []
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
         for statement in statements:
@@ -102,7 +102,7 @@ def killed(path: Path, folder: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
-    """Every file below a folder, byte for byte; folders are None."""
+    """Return the bytes of every file below a folder, and None for each folder."""
     return {
         str(found.relative_to(folder)): found.read_bytes() if found.is_file() else None
         for found in folder.rglob("*")

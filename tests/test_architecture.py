@@ -13,8 +13,8 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "sandbox_sim"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# The only modules that may ask what time it is, or draw random numbers. The demo shop is a program
-# of its own and has its own.
+# The only modules that may read the time or draw random numbers. The demo shop is a separate
+# program with modules of its own for that.
 DOORS = {PACKAGE / "adapters" / f"{name}.py" for name in ("clock", "ids", "people")} | {
     PACKAGE / "demo" / f"{name}.py" for name in ("clock", "ids")
 }
@@ -48,7 +48,7 @@ def tree_of(module: Path) -> ast.Module:
 
 
 def dotted(node: ast.expr) -> str:
-    """`a.b.c` of an expression that is one; a call in between stands as its function's name."""
+    """Return `a.b.c` for such an expression; a call inside it counts as its function's name."""
     match node:
         case ast.Name(id=name):
             return name
@@ -116,7 +116,7 @@ def test_a_file_says_first_what_it_is() -> None:
     assert [name_of(each) for each in MODULES if not ast.get_docstring(tree_of(each))] == []
 
 
-# An import of something of the tests' own; the names in brackets may go on over several lines.
+# An import from the tests; the names in brackets may take several lines.
 IMPORT = re.compile(
     r"^ *(?:from +(?:tests|\.)[\w.]* +import +(?:\([^)]*\)|.*)|import +tests.*)", re.MULTILINE
 )
@@ -127,9 +127,9 @@ def imports_of_test_modules(text: str) -> list[str]:
 
 
 def test_no_test_module_imports_another() -> None:
-    """What tests share is in a module that is named for it."""
+    """Code that tests share has a module of its own."""
     texts = {str(path): path.read_text("utf-8") for path in Path(__file__).parent.rglob("*.py")}
-    del texts[__file__]  # its samples below
+    del texts[__file__]  # it has the samples below
 
     found = {name: imports_of_test_modules(text) for name, text in texts.items()}
 
@@ -151,7 +151,7 @@ def test_the_rule_of_imports_would_notice(code: str) -> None:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    """It is imported by everyone who has the pytest plugin installed."""
+    """The pytest plugin imports it in every test run of every project that installs it."""
     code = "import sys, sandbox_sim; print(*sys.modules)"
     result = subprocess.run(  # noqa: S603 -- ourselves
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -162,7 +162,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 def test_serving_imports_nothing_of_the_demo_shop() -> None:
-    """`serve` starts as fast as without it."""
+    """The demo shop must not slow down the start of `serve`."""
     code = "import sys, sandbox_sim.cli.serve.command, sandbox_sim.cli.serve.process; "
     result = subprocess.run(  # noqa: S603 -- ourselves
         [sys.executable, "-c", code + "print(*sys.modules)"],

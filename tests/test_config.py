@@ -1,4 +1,4 @@
-"""Settings: flag > environment > file > default, and a sentence for whatever is wrong."""
+"""Settings: flag > environment > file > default, and a message for each error."""
 
 import json
 from pathlib import Path

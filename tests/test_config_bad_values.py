@@ -1,4 +1,4 @@
-"""Every setting, given a bad value, stops the start with a sentence that names it."""
+"""A bad value of any setting stops the start with a message that names the setting."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from sandbox_sim.config import Settings, defaults
 from sandbox_sim.config_loading import load
 from tests.config_errors import config_error
 
-# Of every setting a bad value, as TOML, and words of the sentence that says so.
+# For every setting: a bad value as TOML, and words of the error message.
 BAD: dict[str, tuple[str, str]] = {
     "host": ("5", "must be a valid string"),
     "port": ("65536", "must be less than or equal to 65535"),
@@ -30,6 +30,10 @@ BAD: dict[str, tuple[str, str]] = {
     "quiet": ('"a little"', "must be a valid boolean"),
     "log_level": ('"loud"', "must be 'debug', 'info', 'warning' or 'error'"),
     "log_format": ('"xml"', "must be 'text' or 'json'"),
+    "cert": ('"/nowhere"', "needs key too"),
+    "key": ('"/nowhere"', "needs cert too"),
+    "tls": ('"perhaps"', "must be a valid boolean"),
+    "control_token_file": ('"/nowhere"', "the file cannot be read"),
     "tls_terminated": ('"perhaps"', "must be a valid boolean"),
     "control_token": ("5", "must be a valid string"),
     "allowed_hosts": ('["https://gateway.example"]', "must be a host such as gateway.example"),
@@ -48,6 +52,8 @@ BAD: dict[str, tuple[str, str]] = {
     "sandbox_card_entry": ('"x"', "must be a valid boolean"),
     "card_auto_complete_ms": ("0.5", "must be a valid integer"),
     "balances": ('"real"', "must be 'fixed' or 'live'"),
+    "approval": ('"phone"', "must be 'auto' or 'handset'"),
+    "approval_timeout_s": ("0", "must be greater than 0"),
     "sms_initial_units": ("-1", "must be greater than or equal to 0"),
     "sms_transition_ms": ('"soon"', "must be a valid integer"),
     "approved_senders": ('"Shop"', 'must be a list, such as ["Shop"]'),
@@ -145,7 +151,7 @@ class TestBadValues:
             ({"mode": "X"}, "mode", "must be 'S' or 'P'"),
             ({"service_ids": [0]}, "service_ids[0]", "must be greater than or equal to 1"),
             ({"secret": "c"}, "secret", "is unknown; did you mean secret_key?"),
-            ({"x": "c"}, "x", "is unknown; there are client_key, secret_key, mode, service_ids"),
+            ({"x": "c"}, "x", "is unknown; there are client_key, secret_key, secret_key_file"),
         ],
     )
     @pytest.mark.decision("D2")

@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md name only what is there."""
+"""The paths, links and commands in docs/architecture.md and CONTRIBUTING.md exist."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ def text_of(page: str) -> str:
 
 
 def paths_in(text: str) -> set[str]:
-    """What stands in backticks and begins with a folder or file of the repository."""
+    """Return the paths in backticks that begin with a folder or file of the repository."""
     tops = {each.name for each in ROOT.iterdir()}
     quoted = re.findall(r"`([\w.][\w./-]*)`", text)
     return {path for path in quoted if "/" in path and path.split("/")[0] in tops}

@@ -1,4 +1,4 @@
-"""The image, as far as it can be held without Docker: what its Dockerfile says is done here."""
+"""The image, tested without Docker: the tests run the commands of its Dockerfile."""
 
 import os
 import re
@@ -19,12 +19,12 @@ PAGES = ["Dockerfile", "docs/docker.md", "docs/compose.yaml"]
 
 
 def said(instruction: str) -> list[str]:
-    """What follows an instruction, each time that it stands there."""
+    """Return the arguments of an instruction, one entry for each time the Dockerfile has it."""
     return re.findall(rf"^\s*{instruction} +(.+)$", DOCKERFILE, re.MULTILINE)
 
 
 def environment(folder: Path, **changed: str) -> dict[str, str]:
-    """The image's, with its state in a folder of the test."""
+    """Return the environment of the image, with the store in a folder of the test."""
     (variables,) = said("ENV")
     given = dict(pair.split("=", 1) for pair in variables.split())
     del given["PATH"]

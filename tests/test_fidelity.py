@@ -1,4 +1,4 @@
-"""Every rule has a place in the code and a test that holds it, and docs/fidelity.md tells both."""
+"""The code cites every rule, a test checks it, and docs/fidelity.md lists both."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_interface_and_decisions_are_claimed_by_their_own_markers() -> None:
 
 
 def test_markers_are_on_tests_and_write_their_ids_out() -> None:
-    # The samples are marked with the rules that the gateway answers by, which are checked below.
+    # The samples take their markers from the rules in their answers. A test below checks those.
     strays = [at for at in fidelity.claims()[1] if not at.startswith("tests/test_fixtures.py:")]
 
     assert strays == []

@@ -1,4 +1,4 @@
-"""`fixtures/` is true: its configurations load, and its samples are what the gateway does."""
+"""The configurations in `fixtures/` load, and the gateway answers as the samples there say."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ OPERATIONS = {
 
 
 def holding(file: Path) -> object:
-    """A file as a parameter, marked with its endpoint and with the rules that answer in it."""
+    """Return a sample as a parameter, marked with its endpoint and the rules of its answers."""
     sample = load(file)
     rules = {exchange.rule for exchange in (sample, sample.afterwards) if exchange}
     decisions = {rule for rule in rules if rule.startswith("D")}
@@ -119,7 +119,7 @@ def test_numbered_placeholders_are_other_values() -> None:
 
 
 def test_a_sample_is_named_after_its_operation() -> None:
-    """<nn>-<operation>-<case>.json, nn as the interface numbers its endpoints."""
+    """Its name is <nn>-<operation>-<case>.json; nn is the number of the endpoint."""
     for file in FILES:
         assert file.stem.startswith(f"{file.stem[:2]}-{OPERATIONS[file.stem[:2]]}-")
 
@@ -129,7 +129,7 @@ def test_every_operation_has_a_sample() -> None:
 
 
 def test_every_code_that_a_request_alone_can_bring_has_a_sample() -> None:
-    """500 takes a fault of the server, and 401 an override."""
+    """500 needs an error of the server, and 401 needs an override."""
     samples = [load(file) for file in FILES]
     answers = [sample.answer for sample in samples]
     answers += [sample.afterwards.answer for sample in samples if sample.afterwards]

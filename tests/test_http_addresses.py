@@ -1,4 +1,4 @@
-"""Which addresses can be called, and what is said of the others (D37)."""
+"""Which addresses can be called, and the error messages for the others (D37)."""
 
 import re
 
@@ -43,7 +43,7 @@ def test_the_sentence_says_which_part_is_wrong(address: str, says: str) -> None:
 
 @given(st.from_regex(PLAIN, fullmatch=True))
 def test_what_the_fast_pattern_takes_can_be_called(address: str) -> None:
-    """It decides alone about most requests, so it may not take more than the parser."""
+    """It alone accepts most addresses, so it must not accept more than the parser."""
     assert parse(address).raw_host
 
 

@@ -37,7 +37,7 @@ from tests.docs.pages import slug
 
 DOCS = Path(__file__).parent.parent / "docs"
 ADDRESS = "http://127.0.0.1:8233"
-# What differs from run to run: identifiers, times, durations, signatures, tokens.
+# Text that differs in each run: identifiers, times, durations, signatures, tokens.
 VARYING = re.compile(
     r"2[0-9]{3}-[0-9-]{5}T[0-9:.]+Z|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{8}-[0-9a-f]+\b"
     r"|\b[0-9]{11}\b|(?<=\"id\": )[0-9]+|(?<=\"next\": )[0-9]+"
@@ -83,14 +83,14 @@ class Page:
         return [slug(heading) for heading in HEADING.findall(self.text)]
 
     def section(self, anchor: str) -> str:
-        """From an anchor to the next heading but its own."""
+        """Return the text from an anchor to the next heading, without the anchor's own heading."""
         pattern = rf'<a id="{re.escape(anchor)}"></a>\n+(?:#[^\n]*\n)?(.*?)(?=^#+ |\Z)'
         found = re.search(pattern, self.text, re.MULTILINE | re.DOTALL)
         assert found, f"{self.name} has no anchor {anchor}"
         return found[1]
 
     def below(self, heading: str) -> str:
-        """From a heading to the next one of any level."""
+        """Return the text from a heading to the next one of any level."""
         pattern = rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)"
         found = re.search(pattern, self.text, re.MULTILINE | re.DOTALL)
         assert found, f"{self.name} has no heading {heading}"
@@ -106,7 +106,7 @@ CONTROL = page("control-api.md")
 
 
 def rows(section: str) -> list[list[str]]:
-    """The cells of every table row, code marks left out."""
+    """The cells of every table row, without backticks."""
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in lines]
 
@@ -188,7 +188,7 @@ def test_the_fields_of_a_request_are_those_of_its_model(endpoint: str) -> None:
     tables = INTERFACE.section(endpoint)
     if issubclass(MODELS[endpoint], request_models.PaymentFields):
         tables = INTERFACE.below("Common fields of payments") + "\n" + tables
-    # Field tables of requests have the column Required, those of answers have not.
+    # Field tables of requests have the column Required; those of answers do not.
     required = {row[0]: row[2] for row in rows(tables) if len(row) == 4}
     del required["Field"]
 
@@ -203,14 +203,14 @@ def test_the_fields_of_a_request_are_those_of_its_model(endpoint: str) -> None:
 
 
 class Answer(NamedTuple):
-    """What a command got: the HTTP status and the body."""
+    """The answer to a command: the HTTP status and the body."""
 
     status: int
     body: Any
 
 
 async def run(sandbox: Sandbox, command: str) -> Answer:
-    """What a curl command gets from this gateway."""
+    """Send the request of a curl command to this gateway, and return the answer."""
     words = shlex.split(command.replace("\\\n", " "))
     options = dict(pairwise(words))
     (address,) = (word for word in words if word.startswith(ADDRESS))
@@ -226,15 +226,15 @@ async def run(sandbox: Sandbox, command: str) -> Answer:
 
 
 def shape(document: object) -> str:
-    """JSON in lines, without what differs from run to run; the order of the fields counts."""
+    """Return JSON in lines, without values that differ in each run; the order of fields counts."""
     return VARYING.sub("*", json.dumps(document, ensure_ascii=False, indent=1))
 
 
 async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Answer]]:
-    """Send every command of a page, a second apart; each with what it says and what came."""
+    """Send every command of a page, a second apart; return each with the page's and its answer."""
     found = []
     for command, status, body in EXAMPLE.findall(of.text):
-        if "clock/advance" not in command:  # shows what falls due after the command before it
+        if "clock/advance" not in command:  # it runs the jobs of the command before it
             await sandbox.advance(seconds=1)
         says = Answer(int(status), json.loads(body))
         found.append((command, says, await run(sandbox, command)))

@@ -1,4 +1,4 @@
-"""The setting `lenient`: one switch for what real clients need; each part can be set by itself."""
+"""The setting `lenient` turns on settings that real clients need; each can be set by itself."""
 
 import json
 from pathlib import Path

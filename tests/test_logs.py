@@ -1,4 +1,4 @@
-"""The log: one line a record, why a request was refused, and nothing in it that is secret."""
+"""The log: one line for each record, the reason of each refusal, and no secrets."""
 
 import json
 import logging
@@ -122,7 +122,7 @@ class TestConfigure:
 
 @pytest.fixture
 def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What is logged at info and above, as by default."""
+    """The log records of level info and above, as by default."""
     caplog.set_level("INFO", logger="sandbox_sim.requests")
     return caplog
 
@@ -237,7 +237,7 @@ STRAY = "4000056655665556"  # a card that sandbox does not know
 
 
 class TestSecrets:
-    """No secret key, no card number, whatever is sent and wherever it is put."""
+    """The log has no secret key and no card number, for any field of a request."""
 
     @pytest.mark.parametrize(
         "fields",

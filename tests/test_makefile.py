@@ -1,4 +1,4 @@
-"""`make` in the hands of somebody whose Python is too old, or whose environment is broken."""
+"""`make` with a Python that is too old, or with a broken environment."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-# A Python of a version that is old enough to be refused, and one that makes an environment.
+# Scripts in place of Python: one that is too old, and one that makes an environment.
 TOO_OLD = "#!/bin/sh\nexit 1\n"
 GOOD = (
     '#!/bin/sh\nif [ "$2" = venv ]; then rm "$4/.installed"; ln -sf /bin/true "$4/bin/python"; fi\n'
@@ -15,7 +15,7 @@ GOOD = (
 
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
-    """An environment that was installed, and whose Python is gone."""
+    """An environment that was installed, and whose Python no longer exists."""
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     (tmp_path / "venv" / "bin" / "python").symlink_to("/nowhere/python")
     (tmp_path / "venv" / ".installed").touch()
@@ -23,7 +23,7 @@ def venv(tmp_path: Path) -> Path:
 
 
 def make(venv: Path, python: str) -> subprocess.CompletedProcess[str]:
-    """What `make` does for the Python of this environment, with this script as our Python."""
+    """Run `make` for the Python of this environment, with this script as PYTHON."""
     script = venv.parent / "python3"
     script.write_text(python, "utf-8")
     script.chmod(0o755)

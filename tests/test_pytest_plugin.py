@@ -1,12 +1,12 @@
-"""The pytest plugin, in test runs of its own."""
+"""The pytest plugin, in separate test runs."""
 
 import pytest
 
-import sandbox_sim.testing  # noqa: F401 -- or each run in this process would import it anew
+import sandbox_sim.testing  # noqa: F401 -- so that runs in this process do not import it again
 
 pytestmark = pytest.mark.usefixtures("_as_installed")
 
-# Plugins that no test here is about: to load them takes most of a second in each process.
+# Plugins that no test here needs: loading them takes most of a second in each process.
 OTHERS = ("hypothesispytest", "faker", "platformdirs", "xdist.looponfail")
 WITHOUT_OTHERS = [word for name in OTHERS for word in ("-p", f"no:{name}")]
 
@@ -28,7 +28,7 @@ def pay(gateway, **fields):
 
 @pytest.fixture
 def _as_installed(pytester: pytest.Pytester) -> None:
-    """A project of its own, whose tests find `pay` in a module of theirs."""
+    """A separate project, whose tests import `pay` from its module `payments`."""
     pytester.makepyfile(payments=PAY)
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
 
@@ -335,6 +335,10 @@ def test_coroutines_run_under_any_plugin(
     ("call", "error"),
     [
         ("callbacks.expect_one(transactionid='T1')", "TypeError: a callback has no field"),
+        ("wait_callback(transactionid='T1')", "TypeError: a callback has no field"),
+        ("callbacks.expect(state='Failed')", "ValueError: state 'Failed' is none of pending,"),
+        ("transactions.where(status='paid')", "ValueError: status 'paid' is none of 000 ("),
+        ("wait_callback(state='Failed')", "ValueError: state 'Failed' is none of pending,"),
         ("override(status='009')", "ValueError: "),
         ("fault(status=418)", "ValueError: "),
         ("advance(minutes=-1)", "ValueError: the clock moves by"),

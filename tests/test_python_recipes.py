@@ -1,4 +1,4 @@
-"""docs/recipes: they are run as their readers would run them, in a folder that is not ours."""
+"""The Python recipes in docs/recipes pass in a folder outside of this project."""
 
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
-"""The recipes for other languages run as they stand in docs/recipes, against the real program.
+"""The recipes for other languages in docs/recipes run unchanged, against the real program.
 
-Node's always does. Those whose tools few machines have do where SANDBOX_SIM_REQUIRE names them, as
-`php`, `go` or `java`.
+The recipe for Node always runs. Few machines have the tools of the others, so they run only if
+SANDBOX_SIM_REQUIRE names them, as `php`, `go` or `java`.
 """
 
 import os
@@ -58,7 +58,7 @@ def test_a_recipe_runs_as_it_stands(language: str, tmp_path: Path) -> None:
 
 
 def node(folder: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script beside gateway.mjs of the recipe; our sandbox-sim is not on the PATH."""
+    """Run a script beside gateway.mjs of the recipe, without sandbox-sim on the PATH."""
     found = shutil.which("node")
     if found is None:
         missing("node", "node is not installed")

@@ -1,4 +1,4 @@
-"""docs/scaling.md is true: its constants are those of the code, its settings and files exist."""
+"""docs/scaling.md: its constants are those of the code, and its settings exist."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""Gateways that differ only in their store cannot be told apart, whatever is asked of them."""
+"""Gateways that differ only in their store give the same answers to the same requests."""
 
 import asyncio
 import unittest
@@ -38,7 +38,7 @@ from tests.sqlite_files import IN_MEMORY
 
 T = TypeVar("T")
 
-# The setting of each store, for one that keeps its files in this folder.
+# The value of the setting `store` for each store; files go into the given folder.
 STORES: Final[Mapping[str, Callable[[Path], str]]] = {
     "memory": lambda _folder: "memory:",
     "sqlite": lambda folder: f"sqlite:{folder / 'state.sqlite3'}",
@@ -46,7 +46,7 @@ STORES: Final[Mapping[str, Callable[[Path], str]]] = {
 }
 
 SERVICES = (55, 59)
-# Units that a service begins with: few enough to run out of.
+# The units of each service at the start: few, so that a service can use all of them.
 UNITS = {55: 9, 59: 0}
 TRANSITION = timedelta(milliseconds=800)
 TRANSACTION_IDS = ("T1", "T2")
@@ -84,7 +84,7 @@ moves = st.sampled_from(
 
 
 class KnownIds(RandomIds):
-    """Tokens, too, come out the same every time."""
+    """Gives the same tokens in every run too."""
 
     def token(self) -> str:
         return self.record_id()
@@ -92,16 +92,16 @@ class KnownIds(RandomIds):
 
 @dataclass(frozen=True)
 class Side:
-    """A gateway on one of the stores, and who takes its callbacks."""
+    """A gateway on one of the stores, and the sender of its callbacks."""
 
     store: str
     sandbox: Sandbox
     sender: FakeSender
 
     def sent(self) -> tuple[list[Any], Counter[Any]]:
-        """What each receiver was sent: the one that takes all of it in order.
+        """Return the callbacks to WILLING in order, and those to REFUSING without an order.
 
-        Attempts that fail together are recorded, and so come again, in any order.
+        Attempts that fail together are recorded, and so repeated, in any order.
         """
         told = [
             (post.url, post.headers["X-Service-Signature"], post.body) for post in self.sender.posts
@@ -111,7 +111,7 @@ class Side:
 
 
 async def state(unit: Unit) -> list[Any]:
-    """Whatever can be looked up, and what is to come."""
+    """Return the records of all services, the next due time, and the clock."""
     return [
         *[await looked_up(unit, service_id) for service_id in SERVICES],
         await unit.next_due(),
@@ -120,7 +120,7 @@ async def state(unit: Unit) -> list[Any]:
 
 
 async def looked_up(unit: Unit, service_id: int) -> list[Any]:
-    """The same of one service."""
+    """Return the records of one service."""
     everything = Listing(service_id, limit=1000)
     return [
         [await unit.transaction(service_id, each) for each in TRANSACTION_IDS],
@@ -134,7 +134,7 @@ async def looked_up(unit: Unit, service_id: int) -> list[Any]:
 
 
 def queries(service_id: int) -> Iterator[HistoryQuery]:
-    """Histories from and to each day, and of each status."""
+    """Yield a history query from and to each day, and for each status."""
     plain = HistoryQuery(service_id, limit=2)
     for day in map(date.fromisoformat, DAYS[:3]):
         yield replace(plain, start_date=day)
@@ -144,7 +144,7 @@ def queries(service_id: int) -> Iterator[HistoryQuery]:
 
 
 class Gateways(RuleBasedStateMachine):
-    """Asks every gateway the same, and keeps the books of the SMS units itself."""
+    """Sends every gateway the same requests, and counts the SMS units itself."""
 
     pages = Bundle("pages")
     batches = Bundle("batches")
@@ -206,7 +206,7 @@ class Gateways(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def ask(self, question: Callable[[Sandbox], Awaitable[Any]]) -> Any:
-        """The answer to a question that all of them are asked, and all answer alike."""
+        """Ask all gateways a question; assert that all answers are equal, and return one."""
 
         async def all_of_them() -> list[Any]:
             return await asyncio.gather(*(question(side.sandbox) for side in self.sides))
@@ -306,7 +306,7 @@ class Gateways(RuleBasedStateMachine):
     def _charged(
         self, body: dict[str, Any], service_id: int, recipients: list[str], text: str
     ) -> None:
-        """Keep the books: all recipients are charged, or none."""
+        """Count the units: a send charges all recipients, or none."""
         pages = 1 if text == "Sale" else 2
         cost = pages * len(recipients)
         if cost > self.units[service_id]:
@@ -353,7 +353,7 @@ class Gateways(RuleBasedStateMachine):
             filters = {**filters, "batch_id": batch_id}
         self.ask(lambda s: s.post("/sms/history", {"service_id": service_id, **filters}))
 
-    # What is done by hand.
+    # Actions of the control API.
 
     @rule(
         service_id=services,
@@ -366,7 +366,7 @@ class Gateways(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 3))
     def resend(self, which: int) -> None:
-        """One of the newest callbacks, whatever came of it."""
+        """Resend one of the newest callbacks, in any state."""
         made = self.ask(lambda sandbox: by_hand(sandbox, "/_sandbox/callbacks/find"))
         callbacks = made[1]["callbacks"]
         if which < len(callbacks):
@@ -381,7 +381,7 @@ class Gateways(RuleBasedStateMachine):
 
     @rule(service_id=st.none() | services)
     def begin_anew(self, service_id: int | None) -> None:
-        """Of one service, or of all."""
+        """Reset one service, or all."""
         asked = {} if service_id is None else {"service_id": service_id}
         self.ask(lambda sandbox: by_hand(sandbox, "/_sandbox/reset", **asked))
         for each in SERVICES if service_id is None else (service_id,):
@@ -407,7 +407,7 @@ class Gateways(RuleBasedStateMachine):
         for side in self.sides:
             (side.sender.refuses.discard if recovered else side.sender.refuses.add)(REFUSING)
 
-    # What always holds.
+    # Invariants.
 
     @invariant()
     def the_same_is_kept_and_was_sent(self) -> None:
@@ -417,7 +417,7 @@ class Gateways(RuleBasedStateMachine):
 
     @invariant()
     def units_are_neither_made_nor_lost(self) -> None:
-        """What a service began with, less what was charged, and what came back."""
+        """Each balance is the sum of its postings; each SMS balance is what this class counts."""
         for audit in self.ask(audited):
             assert audit.agrees, audit
             assert audit.balance >= 0, audit
@@ -426,30 +426,30 @@ class Gateways(RuleBasedStateMachine):
 
 
 async def kept(sandbox: Sandbox) -> list[Any]:
-    """The state once all that is due now has been done."""
+    """Run all jobs that are due now, and return the state."""
     await sandbox.gateway.jobs.settle()
     return await sandbox.gateway.store.run(state)
 
 
 async def audited(sandbox: Sandbox) -> set[Audit]:
-    """Every balance beside the sum of its postings."""
+    """Return every balance with the sum of its postings."""
     return set(await sandbox.gateway.store.run(lambda unit: unit.audit(None)))
 
 
 async def by_hand(sandbox: Sandbox, path: str, **document: object) -> tuple[int, Any]:
-    """HTTP status and answer of the control API."""
+    """POST to the control API; return the HTTP status and the answer."""
     async with sandbox.session.post(sandbox.url + path, json=document) as response:
         return response.status, await response.json()
 
 
 async def journal(sandbox: Sandbox) -> list[Any]:
-    """Every request and its answer; how long it took is nobody's promise."""
+    """Return every request and its answer, without the duration, which differs."""
     _, found = await by_hand(sandbox, "/_sandbox/requests/find", limit=1000)
     return [{**each, "duration_ms": None} for each in found["requests"]]
 
 
 async def browse(sandbox: Sandbox, method: str, page: str, **form: str) -> Any:
-    """What a browser gets: status, address to go on to, and HTML."""
+    """Return what a browser gets: status, address of a redirect, and HTML."""
     async with sandbox.session.request(
         method, sandbox.url + page, data=form or None, allow_redirects=False
     ) as response:
@@ -457,20 +457,20 @@ async def browse(sandbox: Sandbox, method: str, page: str, **form: str) -> Any:
 
 
 def _told(answer: Any) -> Any:
-    """What of an answer must be the same."""
+    """Return the parts of an answer that must be equal."""
     if isinstance(answer, Seen):
         return answer.status, answer.rule, answer.body
     return answer
 
 
 class GatewaysOnPostgres(Gateways):
-    """Apart, so that only this one is skipped where no Postgres can run."""
+    """A class of its own, so that only this one is skipped if no Postgres can run."""
 
     stores = ("memory", "postgres")
 
 
 def agreeing(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
-    """The machine as a test; with --hypothesis-profile=long it runs ten times as often."""
+    """Return the machine as a test; --hypothesis-profile=long runs it ten times as often."""
     long = settings.get_current_profile_name() == "long"
     test: type[unittest.TestCase] = machine.TestCase
     test.settings = settings(  # type: ignore[attr-defined]

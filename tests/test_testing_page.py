@@ -1,11 +1,11 @@
-"""docs/testing.md is true: its examples pass, and its tables have what there is."""
+"""The examples in docs/testing.md pass, and its tables are complete."""
 
 import re
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import requests  # noqa: F401 -- before a run in this process imports parts of it and drops them
+import requests  # noqa: F401 -- runs in this process would import it and drop parts of it
 
 from sandbox_sim import SandboxGateway, testing
 from sandbox_sim.testing.expectations import Messages
@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "testing.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
-# What the examples leave to the reader.
+# Fixtures that the examples use and do not define.
 CONFTEST = """
 import pytest, requests
 from tests.testing.conftest import collected, status as asked

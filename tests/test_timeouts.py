@@ -1,4 +1,4 @@
-"""A test run that hangs says where, and ends."""
+"""A test run that hangs shows where it hangs, and ends."""
 
 import pytest
 
@@ -9,7 +9,7 @@ CONFTEST = "from tests import timeouts; timeouts.LIMIT_S = 0.1"
 
 @pytest.fixture(autouse=True)
 def _no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test runs in these tests load the plugins that they name: to load all takes seconds."""
+    """Inner test runs load only the plugins that they name: loading all takes seconds."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 

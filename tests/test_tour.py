@@ -1,10 +1,10 @@
-"""docs/tour.md is true: each command prints what stands below it."""
+"""Each command in docs/tour.md prints the output that stands below it."""
 
 import re
 
 from tests import tour
 
-# What differs from run to run: times, durations, ids and signatures; and the columns they widen.
+# Text that differs in each run: times, durations, ids and signatures.
 _VARYING = re.compile(
     r"\b2[0-9]{3}-[0-9-]{5}[T ][0-9:.]+Z?|^[0-9:]{8} (?=[A-Z])|\b(?:[0-9]+ to )?[0-9]+ ms\b"
     r"|(?<=\"duration_ms\": )[0-9]+|\b[0-9.]+(?= s from)|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b"

@@ -1,4 +1,4 @@
-"""The wheel alone is enough for a new project: built, installed into a clean environment, used."""
+"""A new project needs only the wheel: the tests build it, install it and use it."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def required_by(*wanted: Distribution) -> set[str]:
-    """The names of all that these require, and of what that requires, without extras."""
+    """Return the names of all distributions that these require, also indirectly, without extras."""
     names = {"pytest"}
     left = list(wanted)
     while left:
@@ -43,7 +43,7 @@ def required_by(*wanted: Distribution) -> set[str]:
 
 
 def link(names: set[str], folder: Path) -> None:
-    """Make these distributions of our own environment importable from a folder."""
+    """Make these distributions of the tests' environment importable from a folder."""
     for name in names:
         found = distribution(name)
         tops = {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}
@@ -56,7 +56,7 @@ def link(names: set[str], folder: Path) -> None:
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel, what it requires, and pytest.
 
-    What is required is linked from the environment of the tests; pip would fetch it for a minute.
+    Requirements are links into the environment of the tests; pip would download for a minute.
     """
     folder = tmp_path_factory.mktemp("wheel")
     built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)

@@ -1,7 +1,7 @@
-"""A limit on fixtures that end and on the end of a run: the rest is limited in pyproject.toml.
+"""A time limit for the end of fixtures and of a run; pyproject.toml has the other limits.
 
-pytest-timeout and pytest itself stop their clocks as soon as a test fails, and the fixtures of a
-test that failed are those that hang. Neither shows where a coroutine waits; here it is shown.
+pytest-timeout and pytest itself stop their clocks when a test fails, but the fixtures of failed
+tests are the ones that hang. Neither shows where a coroutine waits; this module does.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the real stderr, which is captured while tests run."""
+    """Keep the real stderr, because pytest captures it while tests run."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         config.stash[_STDERR] = os.dup(2)
@@ -57,7 +57,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
-    """The same for what is left: threads that are joined and functions called at the exit."""
+    """Do the same at the end of a run, when threads are joined and exit functions run."""
     _arm(session.config)
     return (yield)
 

@@ -1,6 +1,6 @@
-"""Takes the tour of docs/tour.md: every command in it, in order, against a gateway of its own.
+"""Runs every command in docs/tour.md in order, against a gateway of its own.
 
-`python -m tests.tour --write` writes down what they print.
+`python -m tests.tour --write` writes their output into the page.
 """
 
 import os
@@ -25,7 +25,7 @@ _STEP: Final = re.compile(r"^\$ (.+(?:\\\n.+)*)\n((?:(?!\$ ).*\n)*)", re.MULTILI
 
 
 class Step(NamedTuple):
-    """A command of the page and what stands below it."""
+    """A command of the page and the output below it."""
 
     command: str
     output: str
@@ -38,7 +38,7 @@ def steps(text: str) -> list[Step]:
 
 @contextmanager
 def session() -> Iterator["Session"]:
-    """Somebody's terminal, in an empty folder; what still runs there is ended at the end."""
+    """Open a terminal in an empty folder; at the end, stop the processes that still run there."""
     with TemporaryDirectory() as folder:
         terminal = Session(Path(folder))
         try:
@@ -48,7 +48,7 @@ def session() -> Iterator["Session"]:
 
 
 class Session:
-    """Runs commands; port 8233 in what is typed and printed stands for a free one."""
+    """Runs commands; port 8233 in commands and output stands for a free port."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -63,13 +63,13 @@ class Session:
         self._running: list[subprocess.Popen[bytes]] = []
 
     def run(self, command: str) -> str:
-        """What a command prints; of one that goes on, what it prints until a gateway is ready."""
+        """Return the output of a command; after `&`, the output until a gateway is ready."""
         typed = command.replace(f":{PORT}", f":{self._port}")
         shown = self._begin(typed) if typed.endswith("&") else self._whole(typed)
         return shown.replace(f":{self._port}", f":{PORT}")
 
     def end(self) -> None:
-        """Stop what still runs."""
+        """Stop the processes that still run."""
         for process in self._running:
             process.terminate()
             process.wait(SOON)
@@ -106,7 +106,7 @@ class Session:
 
 
 def recorded(text: str) -> str:
-    """The page with what its commands print now."""
+    """Return the page with the current output of its commands."""
     with session() as terminal:
 
         def taken(block: re.Match[str]) -> str:

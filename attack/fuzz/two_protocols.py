@@ -33,8 +33,8 @@ class Deadlines(NamedTuple):
 
 
 # A busy machine answers late, and pieces that it joins are parsed as one: aiohttp then drops the
-# requests before a broken one. So what differs is tried again with longer deadlines, and counts if
-# aiohttp's protocol never answers so, however the pieces were joined.
+# requests before a broken one. So a difference is tried again with longer deadlines. It counts if
+# aiohttp's protocol never answers like ours, however the pieces were joined.
 _DEADLINES: Final = (
     Deadlines(0.3, 0.001),
     Deadlines(1.5, 0.05),

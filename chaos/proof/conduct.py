@@ -50,7 +50,7 @@ def _cut(asked: Asked) -> str:
 
 
 def _repeats(facts: Facts) -> Iterator[tuple[Delivery, Delivery]]:
-    """Each delivery of a callback that was acknowledged before, with the last such delivery."""
+    """Pairs of deliveries of one callback: the last acknowledged one, and a later one."""
     for came in facts.arrivals().values():
         taken: Delivery | None = None
         for delivery in sorted(came, key=attrgetter("at")):
@@ -71,5 +71,5 @@ def _again(earlier: Delivery, later: Delivery) -> str:
 
 
 def repeated(facts: Facts) -> Sequence[tuple[Delivery, Delivery]]:
-    """The counts for the last line."""
+    """All pairs of an acknowledged delivery and a later one, explained by a kill or not."""
     return list(_repeats(facts))

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Self
 
 import aiohttp
@@ -19,7 +20,8 @@ from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters.container import in_container
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.adapters.tls import client_context
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.http_addresses import parse
@@ -128,6 +130,7 @@ class HttpCallbackSender:
 
     hosts: where callbacks may go.
     resolver: looks names up; by default the machine's resolver.
+    trusted: a PEM file of one more certificate authority that receivers may use.
     containerized: the gateway runs in a container, so `localhost` is the container; by default
     it is found out.
     """
@@ -138,11 +141,13 @@ class HttpCallbackSender:
         hosts: CallbackHosts = CallbackHosts(),  # noqa: B008 -- frozen
         resolver: AbstractResolver | None = None,
         *,
+        trusted: Path | None = None,
         containerized: bool | None = None,
     ) -> None:
         self._clock = clock
         self._hosts = hosts
         self._resolver = resolver
+        self._trusted = trusted
         self._containerized = in_container() if containerized is None else containerized
         self._session: aiohttp.ClientSession | None = None
         # For calls while enough connections are idle: it closes each after the response.
@@ -166,6 +171,8 @@ class HttpCallbackSender:
                 await session.close()
 
     def _open(self, **options: Any) -> aiohttp.ClientSession:
+        if self._trusted is not None:
+            options["ssl"] = client_context(self._trusted)
         connector = aiohttp.TCPConnector(
             limit=0, resolver=self._resolver, socket_factory=_socket, **options
         )

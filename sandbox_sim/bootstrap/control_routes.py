@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sandbox_sim.bootstrap.production import live_actions
+from sandbox_sim.bootstrap.production import health_groups, live_actions
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
@@ -11,7 +11,6 @@ from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.faults import FaultBody, FaultView
 from sandbox_sim.web.control.handlers import RouteGroup
-from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
 from sandbox_sim.web.control.manual_actions import ManualActionRoutes
 from sandbox_sim.web.control.overrides import OverrideBody, OverrideView
@@ -31,7 +30,7 @@ def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
-        HealthRoutes(parts.store, parts.clock),
+        *health_groups(production, parts.store, parts.clock),
         RecordRoutes(parts.records, parts.record_ids, live_records),
         ManualActionRoutes(parts.records, parts.record_ids, parts.manual_actions, live),
         CallbackRetryRoutes(parts.callback_retries),

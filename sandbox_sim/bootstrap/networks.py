@@ -1,26 +1,15 @@
-"""Makes the configured networks: adapters by their entry points, settings, routes. D39."""
+"""Makes the configured networks with their settings and routes. D39."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
 
 from sandbox_sim.config import Settings
-from sandbox_sim.config_networks import NetworkTable
+from sandbox_sim.config_networks import NetworkTable, networks_made
 from sandbox_sim.domain.networks.attempts import Terms
 from sandbox_sim.domain.networks.routing import dropped
 from sandbox_sim.gateway.networks.registry import ConfiguredNetwork, Networks
 from sandbox_sim.gateway.ports import Clock, Ids, Store
-from sandbox_sim.gateway.ports.network import (
-    Network,
-    NetworkConfigError,
-    NetworkEnvironment,
-    NetworkFactory,
-)
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-ENTRY_POINTS: Final = "sandbox_sim.networks"
+from sandbox_sim.gateway.ports.network import Network, NetworkConfigError
 
 
 def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:
@@ -28,38 +17,12 @@ def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:
 
     Raises `NetworkConfigError` with a line for each network that cannot be made.
     """
-    from importlib.metadata import entry_points  # noqa: PLC0415 -- only production needs it
-
-    installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
-    made, problems = [], []
-    for name, table in settings.networks.items():
-        environment = NetworkEnvironment(name, clock, ids, timedelta(seconds=table.timeout_s))
-        try:
-            made.append(_configured(table, _network(table, environment, installed), environment))
-        except ValueError as error:  # `NetworkConfigError` is one
-            problems.append(f"networks.{name}: {error}")
-    if problems:
-        raise NetworkConfigError("\n".join(problems))
-    return Networks(made, [table.route for table in settings.routes], clock)
+    made = networks_made(settings.networks, clock, ids)
+    networks = [_configured(name, settings.networks[name], each) for name, each in made.items()]
+    return Networks(networks, [table.route for table in settings.routes], clock)
 
 
-def _network(
-    table: NetworkTable, environment: NetworkEnvironment, installed: "Mapping[str, EntryPoint]"
-) -> Network:
-    found = installed.get(table.adapter)
-    if found is None:
-        known = ", ".join(sorted(installed))
-        raise NetworkConfigError(f"there is no adapter {table.adapter!r}; installed are {known}")
-    try:
-        factory: NetworkFactory = found.load()
-    except ImportError as error:
-        raise NetworkConfigError(f"the adapter {table.adapter} cannot be loaded: {error}") from None
-    return factory(table.adapter_settings(), environment)
-
-
-def _configured(
-    table: NetworkTable, network: Network, environment: NetworkEnvironment
-) -> ConfiguredNetwork:
+def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredNetwork:
     can = network.capabilities
     terms = Terms(
         schedule=table.schedule,
@@ -67,9 +30,9 @@ def _configured(
         failure_grace=timedelta(seconds=table.failure_grace_s),
         has_status=can.has_status,
         repeats_within=can.repeats_within,
-        timeout=environment.timeout,
+        timeout=timedelta(seconds=table.timeout_s),
     )
-    return ConfiguredNetwork(environment.name, table.adapter, network, terms)
+    return ConfiguredNetwork(name, table.adapter, network, terms)
 
 
 async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:

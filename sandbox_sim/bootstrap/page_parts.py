@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.card_page import CardPages
+from sandbox_sim.gateway.payments.handset import Handsets
 from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.pages.browser_pages import BrowserPages
 from sandbox_sim.web.pages.card_page import CardPageRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes
+from sandbox_sim.web.pages.handset import HandsetRoutes
+from sandbox_sim.web.pages.handset_codes import HandsetCodes
 from sandbox_sim.web.pages.inbox_page import InboxPage
 from sandbox_sim.web.pages.login import LoginRoutes
+from sandbox_sim.web.pages.rules_page import RulesRoutes
 from sandbox_sim.web.pages.static_files import StaticRoutes
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.pages.timeline import Settings
@@ -26,7 +30,7 @@ class PageParts:
 
     def __init__(self, parts: "Parts") -> None:
         self._parts = parts
-        self.templates = Templates(parts.settings.base_path)
+        self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts)
         self.files = StaticRoutes()
 
     @property
@@ -42,9 +46,25 @@ class PageParts:
                 parts.settings.test_cards,
                 parts.settings.card_auto_complete_ms,
             ),
+            self._handset(),
+            RulesRoutes(self.templates),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]
+
+    def _handset(self) -> HandsetRoutes:
+        parts, settings = self._parts, self._parts.settings
+        return HandsetRoutes(
+            Handsets(parts.store, parts.clock, parts.settlement, parts.sandbox.allowlist),
+            parts.feed,
+            parts.clock,
+            HandsetCodes(parts.clock, parts.ids),
+            self.templates,
+            parts.public_address,
+            token=settings.token,
+            asks=settings.approval == "handset",
+            reachable=not settings.loopback,
+        )
 
     def _dashboard(self) -> DashboardRoutes:
         parts, settings = self._parts, self._parts.settings
@@ -57,6 +77,7 @@ class PageParts:
             settings.callback_attempts,
             settings.callback_retry_interval_s,
             f"{first.client_key}:{secret}",
+            number=next(iter(settings.allowed_numbers), f"{settings.allowed_prefixes[0]}000001"),
         )
         return DashboardRoutes(
             self.templates,

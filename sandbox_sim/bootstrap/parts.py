@@ -21,7 +21,12 @@ from sandbox_sim.bootstrap.production import (
     processors_of,
     running,
 )
-from sandbox_sim.bootstrap.rules import facts_of, rate_limit_of, sandbox_of
+from sandbox_sim.bootstrap.rule_settings import (
+    approval_of,
+    facts_of,
+    rate_limit_of,
+    sandbox_of,
+)
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Schedule
 from sandbox_sim.domain.jobs import JobKind
@@ -84,7 +89,7 @@ class Parts:
         self.clock = clock
         self.ids = ids
         self.gate = gate
-        self.http_sender = HttpCallbackSender(clock, settings.receivers())
+        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=settings.trusted)
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
         self.connections = divide_descriptors(current_limit())
@@ -246,6 +251,7 @@ class Parts:
             sandbox=self.sandbox,
             settle_delay=self.settle_delay,
             auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
+            approval=approval_of(self.settings),
         )
 
     @cached_property

@@ -1,7 +1,7 @@
 """The parts of production mode, and their life beside the server. Source: D32, D39."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -21,9 +21,11 @@ from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.gateway.networks.live_sms import LiveSms
 from sandbox_sim.gateway.networks.manual_actions import LiveActions
 from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
+from sandbox_sim.gateway.networks.network_overview import NetworkOverview
 from sandbox_sim.gateway.networks.notifications import NetworkNotifications
 from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
 from sandbox_sim.gateway.networks.processor import NetworkProcessor
+from sandbox_sim.gateway.networks.registry import Networks
 from sandbox_sim.gateway.networks.status_asking import StatusAsking
 from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.gateway.ports import Clock, Ids, PaymentProcessor, Store, Unit
@@ -31,6 +33,9 @@ from sandbox_sim.gateway.scheduler import Handler
 from sandbox_sim.web.api.live_operations import LiveOperations
 from sandbox_sim.web.api.operations import Call
 from sandbox_sim.web.control.handlers import RouteGroup
+from sandbox_sim.web.control.health import HealthRoutes
+from sandbox_sim.web.control.metrics import MetricRoutes
+from sandbox_sim.web.control.networks import NetworkRoutes
 from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.networks.notifications import NotificationHandler
 from sandbox_sim.web.routes import Route
@@ -121,6 +126,16 @@ def live_paths(
     if production is None:
         return {}
     return LiveOperations(payments, production.queries, production.sms).by_path()
+
+
+def health_groups(
+    production: Production | None, store: Store, clock: Clock
+) -> Sequence[RouteGroup]:
+    """The routes that say whether this gateway and its networks work."""
+    overview = NetworkOverview(
+        store, production.networks if production else Networks([], [], clock)
+    )
+    return [HealthRoutes(store, clock), NetworkRoutes(overview), MetricRoutes(overview)]
 
 
 def notification_handler(production: Production | None) -> WebHandler | None:

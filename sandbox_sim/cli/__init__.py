@@ -55,6 +55,7 @@ class _Commands(LazyGroup):
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
         "ledger": "sandbox_sim.cli.commands.ledger:ledger",
+        "networks": "sandbox_sim.cli.commands.networks:networks",
         "openapi": "sandbox_sim.cli.commands.openapi:openapi",
         "overrides": "sandbox_sim.cli.commands.overrides:overrides",
         "requests": "sandbox_sim.cli.commands.records:requests",
@@ -104,6 +105,15 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
     flag_value="true",
     default=None,
     help="Credentials of mode P work: their payments go to networks.",
+)
+@click.option("--cert", help="PEM file with the certificate; with --key, HTTPS only.")
+@click.option("--key", help="PEM file with the private key of --cert.")
+@click.option(
+    "--tls",
+    is_flag=True,
+    flag_value="true",
+    default=None,
+    help="HTTPS with a certificate of this machine's own authority, for development.",
 )
 @click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
 @click.option(

@@ -138,14 +138,13 @@ class Gateway:
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> Answer:
         """Send one request and return its answer. Raises `Unreachable`."""
-        connect = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
         sent = {"User-Agent": _USER_AGENT, **headers}
         raw = None
         if body is not None:
             sent["Content-Type"] = "application/json"
             raw = json.dumps(body).encode()
         try:
-            connection = connect(self._host or "", self._port, timeout=timeout_s)
+            connection = self._connection(timeout_s)
             try:
                 encoded = {name: value.encode() for name, value in sent.items()}
                 connection.request(method, self._base_path + target, raw, encoded)
@@ -161,6 +160,17 @@ class Gateway:
             raise Unreachable(self.address, str(error) or type(error).__name__) from None
         names = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, names, text)
+
+    def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        host = self._host or ""
+        if not self._tls:
+            return http.client.HTTPConnection(host, self._port, timeout=timeout_s)
+        # Imported only here, because TLS takes long to import.
+        from sandbox_sim.adapters.tls import authority_file, client_context  # noqa: PLC0415
+        from sandbox_sim.config import authority_folder  # noqa: PLC0415
+
+        context = client_context(authority_file(authority_folder()))
+        return http.client.HTTPSConnection(host, self._port, timeout=timeout_s, context=context)
 
     def _fault_of(self, body: Mapping[str, object]) -> Failure | None:
         """Return what a fault did to the newest request with these ids; None without a fault."""

@@ -75,12 +75,16 @@ REQUESTS: Final = Kind(
         _SERVICE,
         _TRANSACTION,
         _OPERATION,
-        Filter("code", "requests answered with this response code", ("--code",)),
+        Filter(
+            "response_code",
+            "requests answered with this response code",
+            ("--response-code", "--code"),
+        ),
         Filter("http_status", "requests answered with this HTTP status", ("--status",)),
     ),
     {
         **_fields("time=at", "id", "service=service_id", "path"),
-        **_fields("transaction=transaction_id", "http=http_status", "code", "rule"),
+        **_fields("transaction=transaction_id", "http=http_status", "code=response_code", "rule"),
         **_fields("why"),
     },
 )

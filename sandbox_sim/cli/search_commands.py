@@ -85,7 +85,23 @@ def add_list(group: click.Group, kind: Kind) -> None:
     ) -> None:
         query = page_query(limit, after, *given(filters), *where)
         answer = session.gateway.control("GET", kind.plural, query=query)
-        session.show(answer, lambda document: [*_page(kind, document), *_both_times(session)])
+
+        def lines(document: Mapping[str, Any]) -> Iterator[str]:
+            yield from _page(kind, document)
+            if filters.get("state") == "failed" and not document[kind.plural]:
+                yield from _retrying(session, matched({**filters, "state": "retrying"}, where, {}))
+            yield from _both_times(session)
+
+        session.show(answer, lines)
+
+
+def _retrying(session: Session, match: Mapping[str, object]) -> Iterator[str]:
+    """The line that some callbacks are retried: the user looks for them most likely."""
+    answer = session.gateway.control("POST", "callbacks", "count", body={"match": match})
+    count = json.loads(answer.text)["count"]
+    if count:
+        who = "1 callback is" if count == 1 else f"{count} callbacks are"
+        yield f"{who} retrying: `sandbox-sim callbacks list --unacknowledged`"
 
 
 def _both_times(session: Session) -> Iterator[str]:

@@ -23,6 +23,8 @@ BILLERS: Final = MappingProxyType(
         "VBB": "201000000001",
     }
 )
+# Numbers whose outcome the setting `magic_outcomes` of the gateway decides, with that outcome.
+MAGIC_NUMBERS: Final = MappingProxyType({"0244000003": "003", "0244000002": "002"})
 # Picture, lowest and highest price in cedis.
 _GOODS: Final = (
     ("basket", 90, 160),
@@ -45,29 +47,46 @@ class Good(NamedTuple):
     price: Decimal
 
 
+class Shopper(NamedTuple):
+    """A made-up customer. conduct: what the gateway does with a payment; names its text."""
+
+    customer: Customer
+    conduct: str
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The goods by kind, and the shoppers; the last of these has a wallet that declines."""
+    """The goods by kind, and the shoppers."""
 
     goods: dict[str, Good]
-    shoppers: Sequence[Customer]
+    shoppers: Sequence[Shopper]
 
 
 _TOWNS: Final = ("Bolgatanga", "Kumasi", "Tamale", "Bonwire", "Odumase", "Accra", "Ho", "Ahwiaa")
 
 
-def make_catalogue(seed: int) -> Catalogue:
-    """Goods and shoppers of this seed."""
+def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
+    """Goods and shoppers of this seed.
+
+    magic_numbers: whether the gateway knows those above; only then their shoppers are there.
+    """
     fake = Faker("tw_GH")
     fake.seed_instance(seed)
     goods = [
         Good(kind, _name(fake), town, Decimal(fake.random_int(least * 2, most * 2)) / 2)
         for (kind, least, most), town in zip(_GOODS, _TOWNS, strict=True)
     ]
-    shoppers = [
-        Customer(_name(fake), f"{prefix}{fake.numerify('#####')}{digit}", nw)
-        for (nw, prefix), digit in zip((*NETWORKS.items(), ("MTN", "0244")), "1259", strict=True)
-    ]
+    payer, other = (
+        Customer(_name(fake), f"{NETWORKS[nw]}{fake.numerify('#####')}{digit}", nw)
+        for nw, digit in (("MTN", 1), ("VOD", 5))
+    )
+    poor = Customer(_name(fake), f"0270{fake.numerify('#####')}9", "AIR")
+    shoppers = [Shopper(payer, "pays"), Shopper(other, "pays"), Shopper(poor, "declines")]
+    if magic_numbers:
+        shoppers += [
+            Shopper(Customer(_name(fake), number, "MTN"), conduct)
+            for number, conduct in zip(MAGIC_NUMBERS, ("cancels", "waits"), strict=True)
+        ]
     return Catalogue({each.kind: each for each in goods}, shoppers)
 
 

@@ -44,6 +44,7 @@ class Pages:
         """The route table."""
         return [
             web.get("/", self.shop),
+            web.get("/screen", self.screen),
             web.get("/buy/{product}", self.checkout_form),
             web.post("/buy/{product}", self.buy),
             web.get("/orders/{key}", self.order),
@@ -59,12 +60,20 @@ class Pages:
         """The goods."""
         return _page(request, "shop.html", goods=self._catalogue.goods.values(), here="shop")
 
+    async def screen(self, request: web.Request) -> web.Response:
+        """Shop, phone and timeline side by side, for a demonstration."""
+        if not self._settings.dashboard:
+            raise web.HTTPNotFound
+        phone = self._catalogue.shoppers[0].customer.phone
+        return _page(request, "screen.html", phone=phone, here="")
+
     async def checkout_form(self, request: web.Request) -> web.Response:
         """The form, empty or filled with the data of a test shopper."""
         product = self._product(request)
         values = {"quantity": "1", "amount": "10", "pay_by": Operation.MOBILE_MONEY.value}
         values |= _account_of(request.query.get("biller", "ECG"))
-        values |= self._shopper(request.query.get("shopper", ""))
+        first = "1" if self._settings.asks_on_handset else ""
+        values |= self._shopper(request.query.get("shopper", first))
         return self._form(request, product, values, {})
 
     async def buy(self, request: web.Request) -> web.Response:
@@ -165,10 +174,10 @@ class Pages:
         return Product(name)
 
     def _shopper(self, number: str) -> dict[str, str]:
-        shoppers = dict(zip("1234", self._catalogue.shoppers, strict=True))
-        shopper = shoppers.get(number)
-        if shopper is None:
+        shoppers = {str(place): each for place, each in enumerate(self._catalogue.shoppers, 1)}
+        if number not in shoppers:
             return {}
+        shopper = shoppers[number].customer
         own = {"name": shopper.name, "phone": shopper.phone, "nw": shopper.nw}
         return {**own, "airtime_phone": shopper.phone, "airtime_nw": shopper.nw}
 
@@ -188,7 +197,12 @@ class Pages:
 
 def context(settings: ShopSettings, texts: Texts) -> dict[str, Any]:
     """What every template can name."""
+
+    def handset(phone: str) -> str:
+        return f"{settings.dashboard}handset/{phone}?alone"
+
     return {
+        "handset": handset,
         "t": texts,
         "settings": settings,
         "networks": tuple(NETWORKS),

@@ -18,9 +18,16 @@ class ShopSettings:
     secret_key: str
     service_id: int
     payment_pages: tuple[str, ...]
+    # The dashboard of the gateway as browsers reach it, with a slash at the end; empty where there
+    # is none, and then there is no screen with shop, phone and timeline either.
+    dashboard: str = ""
+    # Whether customers approve payments on the handset pages of the gateway.
+    asks_on_handset: bool = False
     sender_id: str = "AdwoaShop"
     currency: str = "GHS"
     seed: int = 42
+    # Whether the setting `magic_outcomes` of the gateway has the numbers of catalogue.py.
+    magic_numbers: bool = False
     # Seconds of one request to the gateway.
     timeout_s: float = 10
     # The first status query comes this long after the payment was sent; each further one waits

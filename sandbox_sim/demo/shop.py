@@ -38,7 +38,7 @@ class Shop:
     ) -> None:
         clock = clock or SystemClock()
         self.book = OrderBook()
-        self.catalogue = make_catalogue(settings.seed)
+        self.catalogue = make_catalogue(settings.seed, magic_numbers=settings.magic_numbers)
         self.background = Background()
         self._gateway = GatewayClient(settings, clock)
         notices = Notices(settings, texts, self._gateway, clock)

@@ -45,6 +45,14 @@ class Texts:
         VBB="Broadband",
     )
 
+    screen_title: str = "A payment from all sides"
+    screen_lead: str = "Buy something in the shop, approve it on the phone, and watch each step."
+    pane_shop: str = "Buy in the shop"
+    pane_phone: str = "Approve on the phone"
+    pane_timeline: str = "See what the gateway did"
+    open_alone: str = "Open alone"
+    open_phone: str = "Open the phone"
+
     checkout: str = "Checkout"
     your_order: str = "Your order"
     quantity: str = "Quantity"
@@ -57,8 +65,13 @@ class Texts:
     account_hint: str = "In the sandbox: {account} is paid, one that ends in 009 is declined."
     you: str = "About you"
     try_shopper: str = "Fill in a test shopper"
-    pays: str = "{name}, pays"
-    declines: str = "{name}, wallet declines"
+    shoppers: Mapping[str, str] = _table(
+        decides="{name}, you decide",
+        pays="{name}, pays",
+        declines="{name}, wallet declines",
+        cancels="{name}, cancels the prompt",
+        waits="{name}, never answers",
+    )
     name: str = "Name"
     phone: str = "Phone"
     phone_hint: str = "We send the receipt there by SMS."

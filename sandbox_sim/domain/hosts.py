@@ -24,6 +24,7 @@ _DEFAULT_PORTS: Final = frozenset({80, 443})
 _LOOPBACK_OF_WILDCARD: Final = MappingProxyType(
     {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- nothing is bound to it
 )
+LISTENS_ON_ALL: Final = frozenset(_LOOPBACK_OF_WILDCARD)
 
 
 class Host(NamedTuple):

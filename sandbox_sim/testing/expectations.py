@@ -1,15 +1,16 @@
 """Expectations about records; an error says what came instead."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
-from sandbox_sim.domain.control.field_values import read_match
+from sandbox_sim.domain.control.field_values import ImpossibleValue, read_match
 from sandbox_sim.domain.msisdn import to_international
 from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.domain.response_codes import ACCEPTED
+from sandbox_sim.domain.suggestions import suggestion
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 from sandbox_sim.testing.tables import aligned
 
@@ -17,6 +18,7 @@ R = TypeVar("R", bound=Callback | Delivery | Request | Sms | Transaction)
 
 # An error shows this many records at most; more would hide its message.
 _SHOWN_RECORDS: Final = 20
+_SHOWN_REJECTIONS: Final = 5
 _PHONE_NUMBERS: Final = frozenset({"to", "customer_number"})
 
 
@@ -27,12 +29,14 @@ class Records(Sequence[R], Generic[R]):
     and an amount any kind of number; `body={"nw": "MTN"}` compares only these members of a body.
 
     outlook: a sentence about what is still due, which an error adds if something is missing.
+    requests: returns the requests of the service; an error names those whose rejection explains it.
     """
 
     def __init__(self, kind: type[R], records: Sequence[R], outlook: str = "") -> None:
         self._kind = kind
         self._records = tuple(records)
         self.outlook = outlook
+        self.requests: Callable[[], Sequence[Request]] = tuple
 
     @overload
     def __getitem__(self, place: int) -> R: ...
@@ -88,15 +92,18 @@ class Records(Sequence[R], Generic[R]):
         __tracebackhide__ = True
         self._refuse_unknown(wanted)
         plain = {name: value for name, value in wanted.items() if _is_plain(value)}
-        return {**wanted, **read_match(self._kind.values, plain)}
+        try:
+            return {**wanted, **read_match(self._kind.values, plain)}
+        except ImpossibleValue as error:
+            # Raise it here, so that a failing test shows no frames of ours.
+            raise ValueError(str(error)) from None
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
         __tracebackhide__ = True
         for name in wanted:
             if not isinstance(vars(self._kind).get(name), MemberDescriptorType | property):
                 known = _names(self._kind)
-                near = get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                hint = suggestion(name, known)
                 inside = f"; for the body write body={{{name!r}: …}}" if "body" in known else ""
                 raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")
 
@@ -111,7 +118,21 @@ class Records(Sequence[R], Generic[R]):
             there = "the only one differs:" if len(self) == 1 else f"all {len(self)} differ:"
         said = there if self else "there is none"
         lines = [f"expected {number} {self._kind.noun}{which}, but {said}", *self.table(wanted)]
-        return "\n".join(filter(None, [*lines, "" if count else self.outlook]))
+        if not count:
+            lines += [*self._rejections(wanted), self.outlook]
+        return "\n".join(filter(None, lines))
+
+    def _rejections(self, wanted: Mapping[str, object]) -> Iterator[str]:
+        """Why the newest requests were rejected that may have been to leave what is missing."""
+        rejected = [
+            each
+            for each in self.requests()
+            if each.response_code not in ACCEPTED
+            and ("transaction_id" not in wanted or not _misses(each, _same_transaction(wanted)))
+        ]
+        for each in rejected[-_SHOWN_REJECTIONS:]:
+            name = " ".join(filter(None, ("the request", each.operation, each.transaction_id)))
+            yield f"{name} was answered {each.response_code}: {each.why} [{each.rule}]"
 
     def table(self, wanted: Mapping[str, object] = MappingProxyType({})) -> Iterator[str]:
         """A line for each of the newest records; the nearest to what is wanted are marked."""
@@ -130,6 +151,10 @@ class Records(Sequence[R], Generic[R]):
         if len(shown) < len(self):
             yield f"  (the last {len(shown)} of {len(self)})"
         yield from aligned(columns, rows)
+
+
+def _same_transaction(wanted: Mapping[str, object]) -> Mapping[str, object]:
+    return {"transaction_id": wanted["transaction_id"]}
 
 
 class Messages(Records[Sms]):

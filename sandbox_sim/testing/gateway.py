@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 from sandbox_sim import __version__
@@ -19,6 +19,8 @@ from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
 from sandbox_sim.testing.view import View
+
+R = TypeVar("R", bound=Records[Any])
 
 _A_YEAR: Final = timedelta(days=366)
 
@@ -156,17 +158,17 @@ class SandboxGateway:
     @property
     def callbacks(self) -> Records[Callback]:
         """Every callback, acknowledged or not."""
-        return self._server.run(self._view.callbacks())
+        return self._explained(self._server.run(self._view.callbacks()))
 
     @property
     def transactions(self) -> Records[Transaction]:
         """Every payment that a status query still finds."""
-        return self._server.run(self._view.transactions())
+        return self._explained(self._server.run(self._view.transactions()))
 
     @property
     def sms(self) -> Messages:
         """Every message."""
-        return self._server.run(self._view.sms())
+        return self._explained(self._server.run(self._view.sms()))
 
     @property
     def requests(self) -> Records[Request]:
@@ -183,6 +185,7 @@ class SandboxGateway:
         *,
         status: str | None = None,
         response_code: str | None = None,
+        code: str | None = None,
         delay_ms: int | None = None,
         callback: Mapping[str, object] | None = None,
         times: int | None = None,
@@ -191,12 +194,13 @@ class SandboxGateway:
         """Force the outcome of requests, or change their callbacks. Returns the override.
 
         status: the final status of the payment, 000, 001, 002 or 003. response_code: the code of
-        the answer, such as 402. callback: such as `{"duplicate": 2}` or `{"drop": True}`. times:
-        how many requests it applies to. The other keywords select the requests: `transaction_id`,
-        `operation`, `customer_number`, `nw`, `amount`. Raises `ValueError` for a wrong value.
+        the answer, such as 402; `code` is the same. callback: such as `{"duplicate": 2}` or
+        `{"drop": True}`. times: how many requests it applies to. The other keywords select the
+        requests: `transaction_id`, `operation`, `customer_number`, `nw`, `amount`. Raises
+        `ValueError` for a wrong value.
         """
         __tracebackhide__ = True
-        outcome = _given(status=status, response_code=response_code)
+        outcome = _given(status=status, response_code=response_code, code=code)
         rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
         return self._control("overrides", {"match": self._own(match), **rest})
 
@@ -254,6 +258,11 @@ class SandboxGateway:
         self._inboxes = set()
         self.service_id = next(self._service_ids)
 
+    def _explained(self, records: R) -> R:
+        """The records, whose errors name the rejected requests while the gateway runs."""
+        records.requests = lambda: self.requests if self.is_running else ()
+        return records
+
     @property
     def _server(self) -> Server:
         if self._running is None:
@@ -277,7 +286,8 @@ class SandboxGateway:
 
     def _control(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         __tracebackhide__ = True
-        return post(f"{self.url}/_sandbox/{path}", body, self._settings.token)
+        token, trusted = self._settings.token, self._settings.trusted
+        return post(f"{self.url}/_sandbox/{path}", body, token, trusted)
 
 
 class Awaitables:

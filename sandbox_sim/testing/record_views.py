@@ -218,7 +218,8 @@ class Request:
     columns: ClassVar = ("operation", "transaction_id", "response_code", "why")
     values: ClassVar[Mapping[str, FieldValues]] = {
         "operation": journal.FIELD_VALUES["operation"],
-        "response_code": journal.FIELD_VALUES["code"],
+        "response_code": journal.FIELD_VALUES["response_code"],
+        "code": journal.FIELD_VALUES["response_code"],
     }
 
     id: str
@@ -256,3 +257,8 @@ class Request:
             warnings=found.warnings,
             answer=parse_json(answer, answer),
         )
+
+    @property
+    def code(self) -> str:
+        """The same as `response_code`."""
+        return self.response_code

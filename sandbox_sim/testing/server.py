@@ -17,6 +17,7 @@ from aiohttp import web
 
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.bootstrap.tls import tls_context
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.hosts import client_host
 from sandbox_sim.web.transport.server import GatewayRunner
@@ -71,14 +72,15 @@ class Server:
 
     async def _start(self) -> GatewayRunner:
         self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
-        runner = GatewayRunner(self.gateway.app, shutdown_timeout=_GRACE_S)
+        tls = tls_context(self._settings)
+        runner = GatewayRunner(self.gateway.app, shutdown_timeout=_GRACE_S, tls=tls)
         try:
             await runner.setup()
             await web.TCPSite(runner, self._settings.host, self._settings.port).start()
         except BaseException:
             await runner.cleanup()
             raise
-        self.url = f"http://{client_host(*runner.addresses[0][:2])}"
+        self.url = f"{self._settings.scheme}://{client_host(*runner.addresses[0][:2])}"
         return runner
 
     def stop(self) -> None:

@@ -79,6 +79,8 @@ class View:
         of callbacks would depend on the speed of the receivers.
         """
         __tracebackhide__ = True
+        # Refuse wrong fields here: an error raised within `look` would show frames of ours.
+        Records(Callback, ()).where(**wanted)
         clock_control, deliveries = self._gateway.clock_control, self._gateway.deliveries
 
         recorded = -1

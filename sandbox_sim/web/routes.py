@@ -29,6 +29,7 @@ class Access(Enum):
     CLIENT = "a client of the gateway, by its credentials"
     CONTROL = "anyone with the control token where one is set, but no page of another site"
     PAGE = "a person in a browser, logged in where a control token is set"
+    HANDSET = "as `CONTROL` or `PAGE`, and a phone that has scanned the code of a handset page"
     OPEN = "anyone"
     OWN_PAGE = "anyone, but no page of another site by a method that changes something"
     DELIVERY = "any program, but no page of another site"
@@ -102,7 +103,7 @@ class Route:
     path: as the router takes it; `{name}` stands for one part of it.
     handler: in the control API it takes the request, and also the parsed query or body where the
     route has one. In the interface it takes a `Call`.
-    page: answers a browser in place of `handler`, with the access `PAGE`.
+    page: answers a browser in place of `handler`; a browser that has to log in is sent to do so.
     group: the heading under which the document lists it.
     errors: those of this route; `errors_of` of the control API adds those that every route has.
     operations: what a request to this path can ask for; empty in the control API.

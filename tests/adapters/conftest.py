@@ -1,4 +1,4 @@
-"""A receiver of callbacks on a real socket that does whatever a test wants of it."""
+"""Fixtures for callback tests: a sender, and a receiver on a real socket with chosen behaviour."""
 
 import asyncio
 import ssl
@@ -18,7 +18,7 @@ TIMEOUT = timedelta(seconds=5)
 
 @dataclass
 class Receiver:
-    """A server that reads a request and answers with these bytes, or as `behave` does."""
+    """A server that reads a request and writes `answer`, or runs `behave` if it is set."""
 
     answer: bytes = b""
     behave: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]] | None = None
@@ -52,7 +52,7 @@ Listen = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 async def listen() -> AsyncIterator[Listen]:
-    """Starts a receiver on a free port and tells its URL."""
+    """Starts a receiver on a free port and returns its URL."""
     servers: list[asyncio.Server] = []
     receivers: list[Receiver] = []
 

@@ -1,4 +1,4 @@
-"""Every address that the door takes is one that the sender calls (D37)."""
+"""The sender can call every address that the gateway accepts as a callback_url (D37)."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, parse
 from tests.adapters.conftest import Receiver, http, post
@@ -26,12 +26,12 @@ TLS = ssl.create_default_context()
 
 
 class EveryName(AbstractResolver):
-    """Knows each host: this machine."""
+    """Resolves every host name to this machine."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        host.encode("idna")  # as the lookup of the standard library begins
+        host.encode("idna")  # the standard library starts a lookup with this
         return [
             ResolveResult(
                 hostname=host, host="127.0.0.1", port=port, family=socket.AF_INET, proto=0, flags=0
@@ -51,9 +51,9 @@ def can_be_called(address: str) -> bool:
 
 
 async def attempts_at(*addresses: str) -> list[ReceiverResponse]:
-    """What the sender gets, where one receiver has every IP address and every port.
+    """The responses to one callback to each address; one receiver has every IP address and port.
 
-    Only the connecting of the sockets leads there, so that no other machine is called.
+    Only the socket connections are redirected to it, so no other machine is called.
     """
     loop: Any = asyncio.get_running_loop()
     connect = loop.sock_connect
@@ -114,7 +114,7 @@ def test_tls_takes_the_host_of_each_address(address: str) -> None:
     "address", [each for each in NOT_CALLABLE + NOT_TEXT if len(each) <= MAX_CHARACTERS]
 )
 async def test_what_the_door_refuses_is_an_attempt_that_failed(address: str) -> None:
-    """A store may have it from before, and the attempts at it have to end."""
+    """A store may have such an address from an earlier version, and the attempts must end."""
     (answer,) = await attempts_at(address)
 
     assert (answer.status_code, answer.failure_kind) == (None, FailureKind.ADDRESS)

@@ -1,4 +1,4 @@
-"""The sender connects to no address that the rule refuses, whatever a name leads to, and when."""
+"""The sender connects to no refused address, also if a host name leads to it, now or later."""
 
 import asyncio
 import errno
@@ -10,7 +10,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
 from sandbox_sim.domain.callbacks.callbacks import FailureKind, verdict
 from tests.adapters.conftest import Receiver, http, post
 
@@ -18,7 +18,7 @@ HOME = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
 HOME_6 = "::1"
 LOOPBACK = ["127.0.0.0/8", "::1"]
-# Hosts of a URL that the machine's own lookup connects to a loopback address, and which one.
+# Hosts of a URL that the machine's own lookup resolves to a loopback address, and this address.
 UNUSUAL = {
     "0.0.0.0": HOME,
     "0x0": HOME,
@@ -33,7 +33,7 @@ UNUSUAL = {
     "[0:0:0:0:0:0:0:0]": HOME_6,
     "[::0.0.0.1]": HOME_6,
 }
-# What a name may lead to that stands for a loopback address: the address that counts.
+# Addresses that a name may resolve to, and the loopback address that the rule takes them for.
 STAND_INS = {
     "0.0.0.0": HOME,
     "::": HOME_6,
@@ -43,7 +43,7 @@ STAND_INS = {
 
 
 class FakeDns(AbstractResolver):
-    """Answers in turn, and with the last answer from then on; keeps what it was asked."""
+    """Gives the answers in turn, and repeats the last one; `asked` has the hosts of the lookups."""
 
     def __init__(self, *answers: Sequence[str]) -> None:
         self.asked: list[str] = []
@@ -71,7 +71,7 @@ class FakeDns(AbstractResolver):
 
 
 class Machines:
-    """Addresses of this machine with a receiver on each, all on the same ports."""
+    """Addresses of this machine with a receiver on each. All receivers have the same ports."""
 
     def __init__(self, *addresses: str) -> None:
         answer = http("200 OK", b"", "Connection: close")
@@ -79,7 +79,7 @@ class Machines:
         self._servers: list[asyncio.Server] = []
 
     async def listen(self) -> int:
-        """Listen on one more port, the same of each address."""
+        """Listen on one more port, the same at each address, and return it."""
         port = 0
         for address, receiver in self.at.items():
             try:
@@ -102,7 +102,7 @@ class Machines:
 
     @property
     def called(self) -> list[str]:
-        """The addresses that a connection came to."""
+        """The addresses that received a connection."""
         return [address for address, receiver in self.at.items() if receiver.writers]
 
 
@@ -225,13 +225,13 @@ async def test_of_several_addresses_only_those_are_called_that_may_be(
 async def test_a_name_that_changes_its_address_is_followed_to_none_that_is_refused(
     start_sender: StartSender, machines: Machines, lists: dict[str, list[str]]
 ) -> None:
-    """DNS rebinding: the first lookup is harmless, the next one is not."""
+    """DNS rebinding: the first lookup gives an allowed address, and the next one does not."""
     dns = FakeDns([HOME], [ELSEWHERE])
     sender = await start_sender(dns, **lists)
 
     first = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
     assert dns.asked == ["shop.example"]
-    # A port of its own, so that neither an open connection nor a cached lookup serves.
+    # A new port, so that the sender can use neither an open connection nor a cached lookup.
     second = await post(sender, f"http://shop.example:{await machines.listen()}/callback")
 
     assert dns.asked == ["shop.example", "shop.example"]
@@ -243,7 +243,7 @@ async def test_a_name_that_changes_its_address_is_followed_to_none_that_is_refus
 async def test_the_address_that_was_asked_about_is_the_one_that_is_called(
     start_sender: StartSender, machines: Machines
 ) -> None:
-    """One lookup serves both, so no other answer can come in between."""
+    """The check and the connection use one lookup, so the address cannot change between them."""
     dns = FakeDns([HOME], [ELSEWHERE])
     sender = await start_sender(dns, allow=[HOME])
     url = f"http://shop.example:{await machines.listen()}/callback"
@@ -265,7 +265,7 @@ async def test_the_address_that_was_asked_about_is_the_one_that_is_called(
 async def test_no_other_way_to_write_it_leads_to_a_denied_address(
     start_sender: StartSender, machines: Machines, host: str
 ) -> None:
-    """The machine's own lookup decides here, which takes most of these for 127.0.0.1."""
+    """The machine's own lookup resolves these hosts, most of them to 127.0.0.1."""
     sender = await start_sender(deny=["127.0.0.0/8", "::1"])
 
     answer = await post(sender, f"http://{host}:{await machines.listen()}/callback")
@@ -279,7 +279,7 @@ async def test_no_other_way_to_write_it_leads_to_a_denied_address(
 async def test_an_unusual_host_counts_as_the_address_that_is_connected_to(
     start_sender: StartSender, loopback: Machines, host: str
 ) -> None:
-    """The machine's own lookup decides here, so the first attempt shows where it goes."""
+    """The machine's own lookup resolves the host, so the receivers show where it leads."""
     url = f"http://{host}:{await loopback.listen()}/callback"
     target = UNUSUAL[host]
 
@@ -318,7 +318,7 @@ async def test_so_does_an_address_that_a_name_leads_to(
 async def test_an_address_that_a_translator_knows_counts_as_what_it_carries(
     start_sender: StartSender, loopback: Machines, address: str
 ) -> None:
-    """No network of the tests translates them, so only the refusal can be seen."""
+    """The network of the tests translates no such address, so only the refusal can be tested."""
     port = await loopback.listen()
     literal = await post(await start_sender(deny=LOOPBACK), f"http://[{address}]:{port}/")
     named = await post(

@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a callback is said in words, and nothing raises (D30)."""
+"""The sender describes each failure of a callback in words, and raises nothing (D30)."""
 
 import asyncio
 import resource
@@ -23,7 +23,7 @@ MINUTES = timedelta(minutes=5)
 
 
 async def for_ever(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-    """Say nothing until the other side hangs up."""
+    """Send nothing until the other side closes the connection."""
     await reader.read()
 
 
@@ -40,7 +40,7 @@ class TestNoAnswer:
     async def test_a_body_that_does_not_end_leaves_the_status_and_what_came_of_it(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
-        """What the receiver answered is kept with the attempt."""
+        """The attempt keeps the part of the response that came."""
 
         async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 500 Broken\r\nContent-Length: 100\r\n\r\nhalf of it")
@@ -53,7 +53,7 @@ class TestNoAnswer:
     async def test_the_status_counts_though_the_body_never_ends(
         self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """So a receiver that has acknowledged does not keep its connection."""
+        """The sender stops reading soon, which frees the connection of the receiver."""
 
         async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")
@@ -69,7 +69,7 @@ class TestNoAnswer:
         assert statuses == [1]
 
     async def test_no_descriptor_is_left(self, sender: HttpCallbackSender, listen: Listen) -> None:
-        """That is this machine's fault and not the receiver's."""
+        """The failure is one of this machine, not of the receiver."""
         url = await listen(Receiver(http("200 OK")))
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (1, limits[1]))
@@ -130,7 +130,7 @@ class TestNoAnswer:
     async def test_what_no_library_of_ours_raises(
         self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A test suite that forbids connections raises errors of its own kind."""
+        """A test suite that forbids connections raises its own kind of error."""
         url = await listen(Receiver())
 
         def forbidden(*_: object) -> None:

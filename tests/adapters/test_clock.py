@@ -1,4 +1,4 @@
-"""The two clocks. Nothing here sleeps: the waits end by an event, a move, or a few milliseconds."""
+"""The two clocks. No test sleeps: each wait ends by an event, by a move, or in milliseconds."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,7 +10,7 @@ from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.gateway.ports import Clock
 
 HOUR = timedelta(hours=1)
-AT_ONCE = 1.0  # seconds, the bound on a wait that ends at once
+AT_ONCE = 1.0  # seconds; the limit for a wait that must end at once
 
 
 @pytest.fixture(params=[SystemClock, VirtualClock])
@@ -20,7 +20,7 @@ def clock(request: pytest.FixtureRequest) -> Clock:
 
 
 async def in_the_background(wait: Coroutine[None, None, None]) -> asyncio.Task[None]:
-    """A task that has begun to wait."""
+    """Start the wait as a task, and return the task while it still waits."""
     task = asyncio.create_task(wait)
     await asyncio.sleep(0)
     assert not task.done()
@@ -90,7 +90,7 @@ class TestBoth:
         await asyncio.wait_for(waiting, AT_ONCE)
 
     async def test_a_wait_that_time_was_to_end_ends_when_it_is_frozen(self, clock: Clock) -> None:
-        """So that whoever waits looks again, and then waits for something else."""
+        """The caller can then look again, and wait for something else."""
         clock.resume()
         waiting = await in_the_background(clock.wait(asyncio.Event(), clock.now() + HOUR))
 
@@ -185,7 +185,7 @@ class TestSystemClock:
     async def test_a_long_wait_looks_again_now_and_then(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A machine that slept, or whose time was set, does not tell: it may be later than due."""
+        """A sleep of the machine or a new system time gives no notice, so the clock must check."""
         clock, wake = SystemClock(), asyncio.Event()
         monkeypatch.setattr("sandbox_sim.adapters.clock.RECHECK_S", 0.001)
 

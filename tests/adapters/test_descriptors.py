@@ -1,4 +1,4 @@
-"""How the descriptors of a process are shared out between callbacks and clients."""
+"""How the file descriptors of a process are divided between callbacks and clients."""
 
 import pytest
 
@@ -18,5 +18,5 @@ def test_callbacks_clients_and_the_rest_fit_together(limit: int) -> None:
 
 
 def test_with_the_usual_limit_1500_receivers_that_hang_are_passed_in_30_seconds() -> None:
-    """Each keeps its connection for 2 s while others wait."""
+    """Each receiver that hangs keeps its connection for 2 s while others wait."""
     assert 1500 / divide_descriptors(1024).callbacks * 2 < 30

@@ -1,4 +1,4 @@
-"""Identifiers: of the right shape, none twice, and the same every time where a seed asks for it."""
+"""Identifiers have the right shape, are unique, and are the same each time for the same seed."""
 
 import re
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def test_a_seed_makes_them_come_out_the_same(kind: str) -> None:
 
 
 def test_a_seed_makes_no_token_guessable() -> None:
-    """Whoever has the address of a payment page may pay on it."""
+    """Anyone who has the address of a payment page may pay on it."""
     assert RandomIds(7).token() != RandomIds(7).token()
 
 
@@ -77,7 +77,7 @@ def test_chance_is_that_of_the_seed_and_no_id_changes_by_it() -> None:
 
 
 class TestNumbers:
-    """What network transaction ids are made of is somebody else's to say."""
+    """The caller supplies the numbers from which network transaction ids are made."""
 
     @pytest.mark.decision("D18")
     def test_they_are_given_one_after_another(self) -> None:
@@ -129,7 +129,7 @@ class TestNumbers:
 
 
 def test_ids_of_messages_are_in_the_order_in_which_they_were_given() -> None:
-    """A database puts each beside the last one."""
+    """A database then stores each one next to the last one."""
     ids = RandomIds()
     given = [ids.record_id() for _ in range(300)]
 

@@ -1,4 +1,4 @@
-"""Made-up people: the same for the same seed, and such as the sandbox takes."""
+"""Made-up people are the same for the same seed, and the sandbox accepts their payments."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def test_the_same_seed_makes_the_same_of_them() -> None:
 
 
 def test_they_are_the_same_on_any_machine() -> None:
-    """The names are Faker's, and another version of it may have others."""
+    """The names come from Faker, and another version of Faker may have other names."""
     lives = PEOPLE.sample_records(42, 55, 2)
 
     (person,) = lives.people
@@ -45,7 +45,7 @@ def test_another_makes_other_ones(seed: int, service_id: int) -> None:
 
 
 def test_of_more_the_first_have_the_same_ids() -> None:
-    """So what is there of a seed is found whatever was asked for then."""
+    """So a client finds the records of a seed, however many records were asked for."""
     few, many = PEOPLE.sample_records(42, 55, 3), PEOPLE.sample_records(42, 55, 30)
 
     assert [each.processing_id for each in few.texts] == [
@@ -68,7 +68,7 @@ def test_whoever_they_are_sandbox_takes_what_they_pay(seed: int, service_id: int
 
 
 def test_nobody_waits_for_the_names_who_asks_for_none() -> None:
-    """`serve` loads all of this, and Faker takes its time."""
+    """`serve` loads this module, and the import of Faker is slow."""
     code = "import sys, sandbox_sim.bootstrap; print('faker' in sys.modules)"
     result = subprocess.run(  # noqa: S603 -- ourselves
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""What the fuzzers take for a fault, and that a seed makes the same bytes again."""
+"""What the fuzzers count as a fault; the same seed makes the same bytes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each attack says FAIL of a server that exceeds a bound, and held of one that keeps them all."""
+"""Each attack prints FAIL for a server that exceeds a bound, and held for one that does not."""
 
 from dataclasses import replace
 from random import Random
@@ -54,7 +54,7 @@ SLOW = slow_requests.Measured(
 SECRET = secret_values.Secret("4111111111111111", "collection.reference")
 SECRETS = secret_values.Measured([SECRET], answered=1, places={"the log": "411111******1111"})
 
-# Each measurement that keeps all bounds, its judge, and what makes it exceed one.
+# A measurement that keeps all bounds, its judge, and a change that exceeds a bound.
 CASES: list[tuple[Any, Any, dict[str, Any]]] = [
     (hanging_receivers.judge, HANGING, {"called_after_s": None}),
     (hanging_receivers.judge, HANGING, {"called_after_s": 31.0}),

@@ -1,4 +1,4 @@
-"""A run in which all went well, to be doctored."""
+"""A run without a fault, which each test changes."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.chaos.evidence import (
 
 @pytest.fixture
 def facts() -> Facts:
-    """One kill at 2.0, ready again at 2.5, and everything asked once more at 10.0."""
+    """One kill at 2.0, the ready line at 2.5, and the final state at 10.0."""
     return Facts(
         payments=[
             payment("paid", 1.0, "202"),
@@ -43,7 +43,7 @@ def facts() -> Facts:
         deliveries=[
             delivery("paid", 1.5, answered=500),
             delivery("paid", 1.99),
-            delivery("paid", 2.6),  # the kill came before the server could write that down
+            delivery("paid", 2.6),  # the server was killed before it could save the delivery
             delivery("card", 1.6),
             delivery("cut-there", 2.7),
         ],

@@ -1,4 +1,4 @@
-"""Evidence of a run, in small: the builders of its pieces, and what was found against it."""
+"""Builders for the facts of a run, and the violations that the proof finds in them."""
 
 from chaos.facts import Asked, Delivery, Facts, Message, Payment, Send, Status
 from chaos.proof import prove
@@ -26,7 +26,7 @@ ENDED = "the servers ended only when they were killed"
 
 
 def asked(at: float, code: str | None, *expected: str, path: str = "/make_payment") -> Asked:
-    """A request that took 10 ms; without a code it was cut off."""
+    """A request that took 10 ms; with the code None the connection broke."""
     allowed = frozenset(expected or {code or ""})
     return Asked(0, path, at, at + 0.01, allowed, code, "" if code else "connection lost")
 
@@ -56,19 +56,19 @@ def message(pid: str, text: str, to: str, batch_id: str | None = None) -> Messag
 
 
 def history(facts: Facts) -> list[Message]:
-    """The final one of the shop."""
+    """The final history of the shop."""
     return facts.final.histories[SHOP][0]
 
 
 def keep_history(facts: Facts, *messages: Message) -> None:
-    """Another one; its total and the balance agree with it."""
+    """Replace the final history of the shop; its total and the balance agree with it."""
     facts.final.histories[SHOP] = (list(messages), len(messages))
     charged = sum(message.units for message in messages if message.status != "REFUNDED")
     facts.final.balances[SHOP] = 500 - charged
 
 
 def against(facts: Facts, *claims: str) -> str:
-    """All violations, one a line; they must speak against these claims and no others."""
+    """All violations, one a line. Asserts that these claims fail and no others."""
     broken = [claim for claim in prove(facts) if not claim.holds]
     assert len(broken) == len(claims), broken
     for claim in claims:

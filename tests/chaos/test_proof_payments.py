@@ -1,4 +1,4 @@
-"""Negative control of the proof: doctored callbacks and statuses."""
+"""Negative control of the proof: callbacks and statuses that were changed."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ MINUTE = 60.0
 
 
 def without(facts: Facts, ref: str) -> None:
-    """Take a payment's callbacks away."""
+    """Remove the callbacks of a payment."""
     facts.deliveries = [one for one in facts.deliveries if one.trans_ref != ref]
 
 

@@ -1,4 +1,4 @@
-"""Negative control of the proof: doctored histories and balances."""
+"""Negative control of the proof: histories and balances that were changed."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The commands that ask a running gateway, sent to the gateway of a test."""
+"""Runs the commands that need a gateway, against the gateway of a test."""
 
 import json
 from typing import Any
@@ -10,14 +10,14 @@ from tests.conftest import Sandbox
 
 
 async def on(sandbox: Sandbox, *words: object, **environment: str) -> Result:
-    """A command on this gateway."""
+    """Run a command on this gateway."""
     return await ask("--endpoint-url", sandbox.url, *words, **environment)
 
 
 async def printed(sandbox: Sandbox, *words: object) -> list[str]:
-    """The lines of a command that succeeds, but for the one below a list with both times.
+    """The lines of a command that succeeds, without the line with both times below a list.
 
-    The clock of a test stands still, so that line is there.
+    The clock of a test stands still, so a list ends with that line.
     """
     result = await on(sandbox, *words)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -26,14 +26,14 @@ async def printed(sandbox: Sandbox, *words: object) -> list[str]:
 
 
 async def as_json(sandbox: Sandbox, *words: object) -> Any:
-    """What it prints with `--json`."""
+    """What the command prints with `--json`, parsed."""
     result = await on(sandbox, "--json", *words)
     assert (result.exit_code, result.stderr) == (0, "")
     return json.loads(result.stdout)
 
 
 async def control(sandbox: Sandbox, path: str, body: Any = None) -> str:
-    """What the control API answers, as it came."""
+    """The answer of the control API, as text."""
     method = "GET" if body is None else "POST"
     address = f"{sandbox.url}/_sandbox/{path}"
     async with sandbox.session.request(method, address, json=body) as answer:
@@ -41,5 +41,5 @@ async def control(sandbox: Sandbox, path: str, body: Any = None) -> str:
 
 
 def columns(line: str) -> list[str]:
-    """The cells of a line of a table."""
+    """The cells of a table line."""
     return [cell.strip() for cell in line.split("  ") if cell.strip()]

@@ -1,4 +1,4 @@
-"""Receivers of callbacks on real sockets, and no settings or state of whoever runs the tests."""
+"""Receivers of callbacks on real sockets; no test uses the settings or the state of the user."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -22,13 +22,13 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 async def listen() -> AsyncIterator[Listen]:
-    """Starts a receiver on a free port and tells its address."""
+    """Starts a receiver on a free port and returns its address."""
     runners: list[web.AppRunner] = []
 
     async def start(handler: Handler, tls: ssl.SSLContext | None = None) -> str:
         app = web.Application()
         app.router.add_post("/callback", handler)
-        # aiohttp waits without end for a handler when the timeout is 0.
+        # With a timeout of 0 aiohttp waits for a handler without end.
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         runners.append(runner)
         await runner.setup()

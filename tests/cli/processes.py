@@ -1,4 +1,4 @@
-"""The program as processes: started, asked, and ended by a signal."""
+"""Runs the program as processes: starts them, sends requests, and ends them by a signal."""
 
 import signal
 import subprocess
@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 
-SOON = 15  # seconds; a bound, reached only when something is broken
+SOON = 15  # seconds; only a fault takes this long
 
 
 def command(*arguments: object) -> list[str]:
@@ -20,20 +20,20 @@ def command(*arguments: object) -> list[str]:
 
 
 def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-    """A server that is killed at the end, if it is still there."""
+    """Run a server; kill it at the end of the block if it still runs."""
     return process(*command(*arguments))
 
 
 def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-    """The same, started as a script starts `command &`: with SIGINT ignored."""
+    """Run a server as a script starts `command &`: with SIGINT ignored."""
     return process("sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command(*arguments))
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """What is started here does not ignore SIGINT, even where the tests themselves do.
+    """Processes that start in the block do not ignore SIGINT, even if the tests do.
 
-    A process inherits an ignored signal; a handler it does not, it gets the default instead.
+    A process inherits an ignored signal, but not a handler: it gets the default instead.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -44,7 +44,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def process(*words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
-    """What these words start, killed at the end, if it is still there."""
+    """Run these words as a process; kill it at the end of the block if it still runs."""
     with interruptible():
         process = subprocess.Popen(  # noqa: S603 -- ourselves
             words, stdout=stdout, stderr=subprocess.PIPE, text=True
@@ -79,7 +79,7 @@ def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def in_process(*arguments: object) -> Result:
-    """A command run in this process."""
+    """Run a command in this process."""
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 

@@ -1,4 +1,4 @@
-"""Receivers that the doctor is sent to, and how to send it."""
+"""Receivers for the doctor, and functions that run it."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import check_signature
 from tests.cli.processes import interruptible
 
 CHECKS = (
@@ -31,7 +31,7 @@ Listen = Callable[..., Awaitable[str]]
 
 
 async def ask(*arguments: object, **environment: str) -> Result:
-    """The command in a thread, so that the receivers of the test can answer it."""
+    """Run the command in a thread, so that the receivers of the test can answer it."""
     words = [str(argument) for argument in arguments]
     return await asyncio.to_thread(CliRunner().invoke, main, words, env=environment)
 
@@ -43,7 +43,7 @@ async def report(*arguments: object, **environment: str) -> tuple[Result, dict[s
 
 
 def verdicts(document: dict[str, Any]) -> dict[str, str]:
-    """Each check with its verdict; several, where profiles fared differently."""
+    """The verdict of each check, or its verdicts, if profiles differ."""
     found: dict[str, list[str]] = {}
     for row in document["checks"]:
         found.setdefault(row["check"], []).append(row["verdict"])
@@ -51,7 +51,7 @@ def verdicts(document: dict[str, Any]) -> dict[str, str]:
 
 
 def expected(**verdicts: str) -> dict[str, str]:
-    """Those of a healthy receiver on loopback, but for these."""
+    """The verdicts on a healthy receiver on loopback, except for these."""
     return dict.fromkeys(CHECKS, "ok") | {"tls": "skipped"} | verdicts
 
 
@@ -61,7 +61,7 @@ async def knows(request: web.Request, *, secret_key: str = "sandbox_secret") -> 
 
 
 async def healthy(request: web.Request) -> web.Response:
-    """As the interface wants it: a signature that does not fit gets 401."""
+    """Answer as the interface requires: 401 to a wrong signature."""
     return web.Response(status=200 if await knows(request) else 401)
 
 

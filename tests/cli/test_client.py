@@ -1,4 +1,4 @@
-"""How the commands reach a gateway, and what they say where they do not."""
+"""How the commands reach a gateway, and what they print if they cannot."""
 
 import json
 import signal
@@ -33,7 +33,7 @@ def in_process(*words: str) -> Result:
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that says this to whoever asks first; tells its URL, and what it was asked."""
+    """A server that sends these bytes to its first client; yields its URL and what it received."""
     asked: list[bytes] = []
 
     def serve() -> None:

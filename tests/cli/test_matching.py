@@ -1,4 +1,4 @@
-"""What a person writes after `--match` is what the control API shows, whatever its type."""
+"""A person writes a value after `--match` as the control API shows it, for each type."""
 
 import asyncio
 import json
@@ -72,7 +72,7 @@ async def test_whatever_is_shown_can_be_matched_as_it_is_printed(sandbox: Sandbo
         for record in records
         for name, value in leaves(record)
         if value_of(_printed(value), number=holds_numbers(name)) != value
-        # Its text is JSON itself, and who means it writes --match-json.
+        # Its text is JSON; a person who means the text itself writes --match-json.
         and name != "body"
     ]
 

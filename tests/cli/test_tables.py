@@ -1,4 +1,4 @@
-"""Lines for people: aligned, coloured on a terminal only, and nothing that a terminal obeys."""
+"""Lines for people: aligned, coloured on a terminal only, and without control characters."""
 
 import asyncio
 
@@ -82,7 +82,7 @@ class TestColour:
     async def test_on_a_terminal_unless_opted_out(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool
     ) -> None:
-        """`color=True` makes the runner's output a terminal, as far as click can tell."""
+        """`color=True` makes click take the output of the runner for a terminal."""
         monkeypatch.setenv("NO_COLOR", no_color)
         await sandbox.collect(customer_number="0244000009")
         words = ["--endpoint-url", sandbox.url, "transactions", "list"]

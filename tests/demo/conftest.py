@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse, ClientSession, web
 
+from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.orders import Order, OrderState, Transaction
 from sandbox_sim.demo.settings import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.shop import Shop
@@ -153,7 +154,12 @@ async def start_demo(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
     async with ClientSession() as session:
 
         async def start(gateway_url: str = "", **settings: Any) -> Demo:
-            chosen = {"callback_profile": "event", "sandbox_card_entry": True, **settings}
+            chosen = {
+                "callback_profile": "event",
+                "sandbox_card_entry": True,
+                "magic_outcomes": dict(MAGIC_NUMBERS),
+                **settings,
+            }
             sandbox = await start_sandbox(**chosen)
             clock = ShopClock()
             listener = socket.create_server(("127.0.0.1", 0))
@@ -165,6 +171,7 @@ async def start_demo(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
                 secret_key="sandbox_secret",
                 service_id=sandbox.service_id,
                 payment_pages=(sandbox.url,),
+                magic_numbers=True,
             )
             shop = Shop(shop_settings, clock=clock)
             runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=1)

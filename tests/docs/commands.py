@@ -13,7 +13,7 @@ from sandbox_sim.cli import main
 from tests.conftest import Sandbox, basic
 
 ADDRESS: Final = "http://127.0.0.1:8233"
-# What differs from run to run: addresses, versions, times, durations, ids, signatures, tokens.
+# The parts that differ from run to run.
 VARYING: Final = re.compile(
     r"127\.0\.0\.1:[0-9]+|(?<=sandbox_sim/)[0-9.]+|2[0-9]{3}-[0-9-]{5}[T ][0-9:.]+Z?"
     r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b|(?:DOCTOR|TRIGGER)-[0-9a-f]+"
@@ -25,7 +25,7 @@ _SKIPPED_HEADERS: Final = ("Date: ", "Server: ", "X-Sandbox-Request-Id: ")
 
 
 async def curl(sandbox: Sandbox, words: Sequence[str]) -> str:
-    """What curl prints: with -i the status line and the headers stand before the body."""
+    """What curl prints. With -i the status line and the headers come before the body."""
     words = words[: words.index("|")] if "|" in words else words
     (address,) = (word for word in words if word.startswith(ADDRESS))
     options = dict(pairwise(words))
@@ -47,7 +47,7 @@ async def curl(sandbox: Sandbox, words: Sequence[str]) -> str:
 
 
 async def sandbox_sim(sandbox: Sandbox, words: Sequence[str], exit_code: int = 0) -> str:
-    """What `sandbox-sim` prints, on stdout and stderr; the gateway answers on this thread."""
+    """What `sandbox-sim` prints on stdout and stderr. It runs in a thread of its own."""
     environment = {"SANDBOX_SIM_ENDPOINT_URL": sandbox.url, "SANDBOX_SIM_TOKEN": None}
     typed = [word.replace(ADDRESS, sandbox.url) for word in words]
     result = await asyncio.to_thread(CliRunner().invoke, main, typed, env=environment)
@@ -56,7 +56,10 @@ async def sandbox_sim(sandbox: Sandbox, words: Sequence[str], exit_code: int = 0
 
 
 def shape(output: str) -> list[str]:
-    """An output without what differs from run to run; headers sorted, JSON a member a line."""
+    """An output without the parts that differ from run to run.
+
+    Headers are sorted, and each member of a JSON object has its own line.
+    """
     *head, body = output.strip().split("\n\n") if output.startswith("HTTP/") else [output.strip()]
     kept = [line for line in "\n".join(head).splitlines() if not line.startswith(_SKIPPED_HEADERS)]
     lines = _members(body) if body.startswith(("{", "[")) else body.splitlines()

@@ -21,7 +21,7 @@ Row = tuple[str, ...]
 
 
 class Command(NamedTuple):
-    """The words of a command in a block of `sh`; output: what the page says that it prints."""
+    """The words of a command in a block of `sh`. output: what it prints according to the page."""
 
     words: list[str]
     output: str | None
@@ -32,7 +32,7 @@ class Command(NamedTuple):
 
 
 class Page:
-    """A Markdown file of the repository; name: its path from the top."""
+    """A Markdown file of the repository. name: its path in the repository."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class Page:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """What a link to this page may have behind the `#`."""
+        """The anchors that a link to this page may have."""
         headings = re.findall(r"^#+ (.+)$", self.prose, re.MULTILINE)
         return frozenset({*map(slug, headings), *re.findall(r'<a id="([^"]+)"></a>', self.prose)})
 
@@ -60,7 +60,7 @@ class Page:
 
     def section(self, title: str) -> str:
         """The text below a heading, up to the next heading."""
-        # In a code block a comment looks like a heading.
+        # A comment in a code block looks like a heading.
         pattern = rf"^#+ {re.escape(title)}\n((?:^```.*?^```$|(?!^#+ ).)*)"
         match = re.search(pattern, self.text, re.MULTILINE | re.DOTALL)
         assert match, f"{self.name} has no section {title}"
@@ -88,7 +88,7 @@ class Page:
 
 
 def _commands(block: str) -> Iterator[list[str]]:
-    """The words of each command; one goes on over lines by a backslash or inside quotes."""
+    """The words of each command. A backslash or an open quote continues it on the next line."""
     text = ""
     for line in block.splitlines():
         text += line.removesuffix("\\") if line.endswith("\\") else f"{line}\n"

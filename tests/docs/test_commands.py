@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/ works as it stands, and prints what stands below it."""
+"""Every command in README.md and docs/ works as it is written, and prints the output below it."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,17 @@ from sandbox_sim.cli.commands import demo
 from sandbox_sim.cli.serve import command as serve_command, process, workers
 from sandbox_sim.config import Settings
 from sandbox_sim.config_loading import load
+from sandbox_sim.config_networks import ENTRY_POINTS
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
+from tests.tls_files import certificate_files
 from tests.web.events import listening
 
-# These have a test of their own: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
+# Other tests run these: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
 TESTED_ELSEWHERE = {
-    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "fixtures/README.md")
+    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "docs/production.md"),
+    "fixtures/README.md",
 }
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -48,6 +52,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
     monkeypatch.setattr(workers, "supervise", ready_at_once)
     monkeypatch.setattr(logs, "configure", lambda *_: None)
     monkeypatch.setattr(serve_command, "registered", lambda *_: nullcontext())
+    monkeypatch.setattr(serve_command, "tls_context", lambda _: None)  # makes no authority
     monkeypatch.setenv("XDG_STATE_HOME", "/home/ama/.local/state")
 
     def run(words: Sequence[str]) -> str:
@@ -59,7 +64,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
 
 
 def made_by_make(words: Sequence[str]) -> None:
-    """`make` has such a target."""
+    """Check that `make` has these targets."""
     makefile = (ROOT / "Makefile").read_text("utf-8")
     documented = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
     targets = [word for word in words[1:] if "=" not in word]
@@ -69,7 +74,7 @@ def made_by_make(words: Sequence[str]) -> None:
 
 
 def installed_by_pip(words: Sequence[str]) -> None:
-    """What `pip install` installs is the clone, our wheel or a package that is on the index."""
+    """Check that `pip install` installs the clone or the wheel, with extras that exist."""
     assert words[1] == "install"
     wheel = f"dist/sandbox_sim-{PROJECT['version']}-py3-none-any.whl"
     names = [name for name in words[2:] if not name.startswith("--") and "constraints" not in name]
@@ -88,14 +93,14 @@ NOT_RUN: dict[str, Callable[[Sequence[str]], None]] = {
 
 
 async def printed(sandbox: Sandbox, serve: Callable[[Sequence[str]], str], command: Command) -> str:
-    """What a command prints; it has done all its work then."""
+    """What a command prints before it ends."""
     words = command.words
     if command.program == "curl":
         return await curl(sandbox, words)
     assert command.program == "sandbox-sim", words
     if "serve" in words or "demo" in words:
         return await asyncio.to_thread(serve, words[1:])
-    # The page of the doctor shows a receiver that is wrong.
+    # The page of the doctor shows a receiver with faults.
     return await sandbox_sim(sandbox, words[1:], exit_code=1 if "doctor" in words else 0)
 
 
@@ -108,6 +113,7 @@ async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    certificate_files(tmp_path)
     sandbox = await start_sandbox(settle_delay_ms=0)
 
     for command in page.commands():
@@ -130,10 +136,10 @@ async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
 
 
 def test_the_pages_have_commands_with_outputs() -> None:
-    """Or the test above would compare nothing."""
+    """Otherwise the test above would compare nothing."""
     compared = [command for page in PAGES for command in page.commands() if command.output]
 
-    assert len(compared) == 16
+    assert len(compared) == 17
 
 
 async def test_the_live_feed_sends_what_stands_below_it(sandbox: Sandbox) -> None:
@@ -190,7 +196,7 @@ async def test_the_log_has_the_attempts_that_the_page_shows(
 
 @pytest.fixture
 def _wrong_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong sandbox_sim.toml in this folder, and a wrong variable."""
+    """Make a wrong sandbox_sim.toml in the current folder, and a wrong variable."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SANDBOX_SIM_ALLOWED_PREFIXES", "0244")
     text = 'approved_senders = "Shop"\ncallback_attempts = 0\n'
@@ -208,6 +214,21 @@ async def test_wrong_settings_get_the_sentences_of_the_page(sandbox: Sandbox) ->
     assert unknown.strip() in came
 
 
+@pytest.fixture
+def _adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What configurations name: the adapter of docs/writing-a-network.md, as if its package was
+    installed, and the cassette of docs/recording.md."""
+    cassette = tmp_path / "recorded" / "0001-payment.json"
+    cassette.parent.mkdir()
+    cassette.write_text(Page("docs/recording.md").blocks("json")[0], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "docs" / "examples" / "palm_pay")
+    found = [*metadata.entry_points(group=ENTRY_POINTS)]
+    palm_pay = metadata.EntryPoint("palm_pay", "palm_pay:palm_pay", ENTRY_POINTS)
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: [*found, palm_pay])
+
+
+@pytest.mark.usefixtures("_adapters")
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.blocks("toml")], ids=str)
 def test_every_configuration_of_a_page_is_valid(page: Page, tmp_path: Path) -> None:
     for number, text in enumerate(page.blocks("toml")):

@@ -1,4 +1,4 @@
-"""docs/comparing.md: its commands do what it says, and print what stands below them."""
+"""docs/comparing.md: its commands do what it says, and print the output below them."""
 
 import pytest
 from click.testing import CliRunner, Result

@@ -1,4 +1,4 @@
-"""Every link between the pages leads to a file and a heading that exist, also in the archive."""
+"""Every link between pages leads to a file and a heading that exist, also in the source archive."""
 
 import tomllib
 from pathlib import Path
@@ -14,7 +14,7 @@ ALWAYS = {"README.md", "LICENSE", "pyproject.toml", ".gitignore"}
 
 
 def targets(page: Page) -> list[tuple[str, Path, str]]:
-    """Each link within the repository: as written, the file and the anchor."""
+    """Each link within the repository: its text, the file and the anchor."""
     local = [link for link in page.links if "://" not in link]
     parts = [(link, *link.partition("#")[::2]) for link in local]
     return [

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/ say what happens."""
+"""The tables of README.md and docs/ agree with the behaviour."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def named(row: Row) -> str:
 
 
 async def control(sandbox: Sandbox, path: str, body: dict[str, Any]) -> None:
-    """Have the control API do something that it can do."""
+    """Send a request to the control API, which must accept it."""
     async with sandbox.session.post(f"{sandbox.url}/_sandbox/{path}", json=body) as answer:
         assert answer.ok, await answer.text()
 

@@ -1,18 +1,21 @@
-"""docs/writing-a-network.md: its example is a package of its own that keeps the contract."""
+"""docs/writing-a-network.md: its example is a separate package that keeps the contract."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import SOON, first_line, running
 from tests.docs.pages import ROOT, Page
 
 PAGE = Page("docs/writing-a-network.md")
 EXAMPLE = ROOT / "docs" / "examples" / "palm_pay"
-# Prints what a gateway finds: the name of the network, and what its factory says of no settings.
+# Prints the name of the network that is found, and the error of its factory without settings.
 FIND = """
 from importlib.metadata import entry_points
 from datetime import timedelta
@@ -40,7 +43,7 @@ def run(*words: str | Path, cwd: Path, packages: Path) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the example is installed into; what it requires is that of the tests."""
+    """A folder with the installed example, which uses the dependencies of the tests."""
     folder = tmp_path_factory.mktemp("palm_pay")
     source, packages = folder / "source", folder / "packages"
     shutil.copytree(EXAMPLE, source)
@@ -63,6 +66,25 @@ def test_its_network_is_found_by_the_entry_point(installed: Path, tmp_path: Path
     assert problem.startswith("base_url: Field required; api_key: ")
 
 
+@pytest.mark.decision("D32")
+def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (configuration,) = PAGE.blocks("toml")
+    file = tmp_path / "sandbox_sim.toml"
+    file.write_text(configuration, "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+
+    with running("--json", "serve", "--config", file, "--store", store, "--port", 0) as server:
+        url = json.loads(first_line(server))["url"]
+        with urllib.request.urlopen(f"{url}/_sandbox/networks", timeout=SOON) as answer:  # noqa: S310
+            (palm,) = json.load(answer)["networks"]
+
+    assert (palm["name"], palm["adapter"]) == ("palm", "palm_pay")
+    assert palm["operations"] == ["collect", "payout"]
+
+
 @pytest.mark.decision("D39")
 def test_it_keeps_the_contract(installed: Path, tmp_path: Path) -> None:
     shutil.copy(EXAMPLE / "test_palm_pay.py", tmp_path)
@@ -82,7 +104,7 @@ def test_the_code_of_the_page_is_that_of_the_package() -> None:
     blocks = [*PAGE.blocks("ini"), *PAGE.blocks("python")]
 
     assert len(blocks) == 6
-    # A method stands on the page without the indentation of its class.
+    # The page shows a method without the indentation of its class.
     flat = ["".join(line.strip() for line in text.splitlines()) for text in texts]
     for block in blocks:
         wanted = "".join(line.strip() for line in block.splitlines())

@@ -21,7 +21,7 @@ PAYMENTS = (
     Operation.AIRTIME,
 )
 
-# What an operation changes in a mobile money collection to become a request of its own.
+# The fields that turn a mobile money collection into a request of another operation.
 _SHAPES: dict[Operation, dict[str, str]] = {
     Operation.CARD: {"nw": "VIS", "party": "4111111111111111", "payment_mode": "CRD"},
     Operation.BILL: {"nw": "ECG", "party": "200000000001", "payment_mode": "BLP"},
@@ -30,7 +30,7 @@ _SHAPES: dict[Operation, dict[str, str]] = {
 
 
 def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
-    """A request that sandbox accepts."""
+    """A payment that the sandbox accepts."""
     values: dict[str, Any] = {
         "operation": operation,
         "service_id": 55,
@@ -47,14 +47,17 @@ def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
 
 
 def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:
-    """What an accepted payment leaves, pending since noon; `fields` of it or of its payment."""
+    """The transaction of an accepted payment, pending since noon.
+
+    `fields` replace fields of the transaction or of its payment.
+    """
     asked = {name: fields.pop(name) for name in Payment._fields if name in fields}
     made = Transaction(payment(operation, **asked).redacted(), "12345678901", "sandbox_key", NOON)
     return made._replace(**fields)
 
 
 def settled(operation: Operation = Operation.COLLECT, **fields: Any) -> Transaction:
-    """The same, successful a second later."""
+    """The same transaction, successful a second later."""
     return transaction(operation, **fields).moved(Status.SUCCESSFUL, SETTLED)
 
 

@@ -1,4 +1,4 @@
-"""Credential sets: whom they are for, and that their secret stays one."""
+"""Credential sets: the services that they may use, and a secret that no log shows."""
 
 import pytest
 

@@ -131,7 +131,7 @@ class TestPatterns:
     def test_a_host_as_it_is_shown_is_an_entry_that_means_it(
         self, name: str, port: int | None
     ) -> None:
-        """An answer tells people to add it to the setting."""
+        """An answer tells people to add the host to the setting, in this form."""
         host = parse_host_header(str(Host(normalized_host(name), port)))
 
         assert host is not None

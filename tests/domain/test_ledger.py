@@ -1,4 +1,4 @@
-"""Accounts: the figures of the interface, and money that goes nowhere unseen."""
+"""Accounts: the balances of the interface, and a posting for each movement of money."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -28,7 +28,7 @@ AMOUNTS = st.decimals("0.01", 1_000_000, places=2)
 
 
 def life(subject: Transaction, end: Status) -> list[Posting]:
-    """What a transaction posts from its 202 to its end."""
+    """What a transaction posts, from the 202 to its end."""
     steps = (subject, subject.moved(end, SETTLED))
     return [posting for step in steps if (posting := ledger.posting_for(step)) is not None]
 

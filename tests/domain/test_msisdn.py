@@ -15,7 +15,7 @@ LISTED = st.builds(
 
 
 def abroad(number: str) -> str:
-    """The 233 form, by hand."""
+    """The 233 form of a local number."""
     return "233" + number[1:]
 
 

@@ -1,4 +1,4 @@
-"""The rate limit of one client: so many a minute, so many at once."""
+"""The rate limit of one client: a number of requests a minute, and a number at once."""
 
 import math
 from itertools import accumulate
@@ -14,7 +14,7 @@ FIELD = RateLimit(per_minute=100, burst=20)
 
 
 def passed(limit: RateLimit, moments: list[float]) -> list[float]:
-    """The moments at which a request got through."""
+    """The moments at which a request passes."""
     bucket: Bucket | None = None
     through = []
     for now in moments:
@@ -25,7 +25,7 @@ def passed(limit: RateLimit, moments: list[float]) -> list[float]:
 
 
 def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
-    """A bucket right after the first refusal, and the wait that was named."""
+    """A bucket right after its first refusal, and the wait that the refusal names."""
     bucket, wait = take(None, limit, now)
     while wait == 0:
         bucket, wait = take(bucket, limit, now)

@@ -1,4 +1,4 @@
-"""Card numbers and passwords of addresses are found wherever they stand, and nothing else is."""
+"""Card numbers and passwords in addresses are masked everywhere, and nothing else is."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def digits_in(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """As a JSON string may have it, every character an escape."""
+    """The text as JSON may write it, with an escape for every character."""
     units = text.encode("utf-16-be").hex()
     return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
 

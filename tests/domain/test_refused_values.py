@@ -1,4 +1,4 @@
-"""Refused values are quoted so that blanks are seen and secrets are not; headers are one line."""
+"""An error quotes a refused value and shows blanks, but no secrets; a header is one line."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The catalogue of response codes, held against the interface's table."""
+"""The catalogue of response codes, compared with the table of the interface."""
 
 from dataclasses import FrozenInstanceError
 

@@ -1,4 +1,4 @@
-"""Results are kept for short texts, and for no long ones."""
+"""The cache keeps results for short texts only."""
 
 import ast
 import weakref
@@ -8,7 +8,7 @@ import sandbox_sim
 from sandbox_sim.domain.text_cache import LONGEST_TEXT, cached_by_text
 
 PACKAGE = Path(sandbox_sim.__file__).parent
-# Caches of functions that no user sends a text to: numbers, settings, and statements of ours.
+# Caches of functions that get no text of a user: numbers, settings, and our own statements.
 NOT_OF_TEXTS = {
     "_first_lines",
     "_exactly",
@@ -19,7 +19,7 @@ NOT_OF_TEXTS = {
 
 
 class Made:
-    """What is made of a text."""
+    """A result that is made of a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -52,7 +52,7 @@ def test_no_more_than_so_many_are_kept() -> None:
 
 
 def test_every_other_cache_is_known_to_hold_no_texts_of_users() -> None:
-    """A new `lru_cache` is of texts, and bounded by their length, or is listed above."""
+    """A new cache uses `cached_by_text`, which limits the length of texts, or is listed above."""
     found = {
         node.name
         for path in PACKAGE.rglob("*.py")

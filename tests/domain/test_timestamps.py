@@ -1,4 +1,4 @@
-"""Times as the interface writes them, coming in and going out."""
+"""Times in the form of the interface, as they are read and written."""
 
 import re
 from datetime import UTC, date, datetime

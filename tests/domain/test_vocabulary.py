@@ -1,4 +1,4 @@
-"""The words of the interface, held against its tables."""
+"""The words of the interface, compared with its tables."""
 
 import pytest
 

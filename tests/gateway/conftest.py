@@ -1,4 +1,4 @@
-"""The clockwork with a fake sender: jobs that leave a posting, and callbacks that go nowhere."""
+"""The scheduler with a fake sender: jobs that add a posting, and callbacks that are not sent."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from tests.records import NOW, SERVICE, callback, every, job, posting
 class Works:
     """Everything that runs jobs.
 
-    broken, refused: the subjects whose job raises, and those that the store cannot save.
+    broken: the subjects whose job raises. refused: the subjects whose job the store cannot save.
     """
 
     clock: WatchedClock
@@ -36,7 +36,7 @@ class Works:
     tried: list[tuple[str, datetime]] = field(default_factory=list)
 
     async def note(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of jobs that are no deliveries: leaves a posting, if it does not raise."""
+        """Handle a job that is no delivery: add a posting, or raise."""
         self.tried.append((job.subject, now))
         await unit.post(posting("1", subject=job.subject, at=now))
         if job.subject in self.broken:
@@ -62,14 +62,14 @@ class Works:
             await self.store.run(methodcaller("add_job", delivery))
 
     async def start(self) -> None:
-        """Take every due job; callbacks are on their way then, or in the queue of a lane."""
+        """Run every due job. The callbacks are then on their way, or in the queue."""
         while await self.jobs.run_due(self.clock.now()):
             pass
         for _ in range(3):
             await asyncio.sleep(0)
 
     async def called(self, url: str) -> None:
-        """Take every due job, and return when this receiver was called and its answer recorded."""
+        """Run every due job; return once this receiver was called and its answer saved."""
         await self.start()
         for _ in range(10_000):
             if url in self.sender.urls:
@@ -93,7 +93,7 @@ class Works:
 
 
 def to(host: str, count: int, *, scheme: str = "http") -> list[Callback]:
-    """So many callbacks to one receiver."""
+    """This many callbacks to one receiver."""
     return [
         callback(f"{host} {number}", url=f"{scheme}://{host}/callback") for number in range(count)
     ]

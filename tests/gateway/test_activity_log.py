@@ -1,4 +1,4 @@
-"""Success has a line for each event, and above 50 a second one line a second for all of them."""
+"""Each success has its line; above 50 a second, one line a second counts the others."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from sandbox_sim.gateway.activity_log import MOST_LINES, ActivityLog
 
 
 class SecondsClock(VirtualClock):
-    """A clock whose real time stands still, too, until it is moved."""
+    """A clock whose real time stands still too, until a test moves it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class SecondsClock(VirtualClock):
 
 @dataclass
 class Log:
-    """An activity log, and what it writes in each second."""
+    """An activity log, and the lines that it writes in each second."""
 
     caplog: pytest.LogCaptureFixture
     clock: SecondsClock = field(default_factory=SecondsClock)
@@ -39,12 +39,12 @@ class Log:
         self.activity = ActivityLog(self.clock)
 
     def requests(self, count: int, code: str = "202", *, went_well: bool = True) -> int:
-        """So many requests; how many of them get a line."""
+        """Log this many requests; returns how many of them get a line."""
         allows = self.activity.allows_request
         return sum(allows(code, went_well=went_well) for _ in range(count))
 
     async def second(self) -> list[str]:
-        """Let a second of real time pass; the lines that were written by then."""
+        """Let a second of real time pass; returns the lines that were written until then."""
         await asyncio.sleep(0)
         self.clock.seconds += 1
         self.clock.moved.set()
@@ -113,7 +113,7 @@ async def test_after_a_pause_each_has_its_line_again(log: Log) -> None:
 
 
 async def test_the_last_ones_are_counted_too(log: Log) -> None:
-    """Without another request there is a line all the same."""
+    """The line is written even if no other request comes."""
     log.requests(51)
 
     assert len(await log.second()) == 1

@@ -1,4 +1,4 @@
-"""Whoever works on a state makes its ids of numbers that are nobody else's."""
+"""Each server on a store makes its ids from numbers that no other server has."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ def store() -> FailingStore:
 
 
 class Server:
-    """One of those that work on a store; all have the same seed."""
+    """One of the servers on a store; all have the same seed."""
 
     def __init__(self, store: FailingStore) -> None:
         self.clock = WatchedClock()
@@ -38,7 +38,7 @@ class Server:
 
 
 async def others_run() -> None:
-    """Let the loop of a server do what it has to do."""
+    """Let the loop run the tasks of a server."""
     for _ in range(10):
         await asyncio.sleep(0)
 

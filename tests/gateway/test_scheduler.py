@@ -1,4 +1,4 @@
-"""The clockwork: what is due runs in order, the clock steps to it, and nothing is lost."""
+"""The scheduler: due jobs run in order, the clock stops at each due time, and no job is lost."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ class TestRunDue:
 
 
 class TestAFailingJob:
-    """A job that raises is a bug of ours; whoever waits for the others must not notice."""
+    """A job that raises is an error of the gateway, and may not affect other jobs."""
 
     async def test_the_others_are_done_once_each_and_it_leaves_nothing_behind(
         self, works: Works
@@ -259,7 +259,7 @@ class TestTheLoop:
     async def test_an_address_that_cannot_be_taken_apart_does_not_end_it(
         self, works: Works, loop: asyncio.Task[None]
     ) -> None:
-        """One such callback_url must not stop every settlement from then on."""
+        """One such callback_url may not stop all settlements after it."""
         await works.notify(callback(url="http://[:::]/"))
         for _ in range(5):
             await asyncio.sleep(0)
@@ -269,7 +269,7 @@ class TestTheLoop:
     async def test_a_store_that_is_away_is_a_line_and_no_traceback(
         self, works: Works, loop: asyncio.Task[None], caplog: pytest.LogCaptureFixture
     ) -> None:
-        """It is asked again after a second of real time, and no job was to blame."""
+        """The scheduler asks it again after a second of real time; no job caused the error."""
         works.store.failures = 3
         await works.store._store.run(methodcaller("add_job", job("fine")))
         await works.clock.asleep()
@@ -292,7 +292,7 @@ async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Wo
 
 
 async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:
-    """The loop has begun the attempt, and what it causes is due at once."""
+    """`settle` waits for the attempt that has begun, and runs the job that it adds."""
     go_on = asyncio.Event()
 
     async def cause() -> None:

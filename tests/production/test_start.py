@@ -1,5 +1,6 @@
 """What the start of production refuses, and how networks are configured. D32, D39, D37."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ports.network import NetworkConfigError
 from tests.live_records import attempt
+from tests.tls_files import certificate_files
 
 LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
@@ -51,8 +53,12 @@ def networks(**values: Any) -> Any:
         ),
         ({"routes": [{"network": "mtn"}]}, "there is no table [networks.mtn]"),
         ({"routes": [{"network": "staging", "operation": ["status"]}]}, "no network carries"),
+        ({"host": "0.0.0.0", "tls_terminated": True}, "must be set because host 0.0.0.0"),
     ],
-    ids=["no set", "built-in", "memory", "plain HTTP", "built-in beyond", "route", "operation"],
+    ids=[
+        *("no set", "built-in", "memory", "plain HTTP", "built-in beyond", "route", "operation"),
+        "no token",
+    ],
 )
 def test_what_is_unsafe_is_refused_with_a_sentence(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=r".") as refused:
@@ -61,8 +67,29 @@ def test_what_is_unsafe_is_refused_with_a_sentence(values: dict[str, Any], sente
     assert sentence in str(refused.value)
 
 
-def test_what_is_safe_is_not() -> None:
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        production(
+            host="0.0.0.0",
+            store="memory:",
+            credentials=[{**BUILT_IN, "mode": "P"}],
+            networks={"one": {"adapter": "none"}, "two": {"adapter": "simulated", "settle": 5}},
+            routes=[{"network": "three"}],
+            cert="cert.pem",
+        )
+
+    lines = str(refused.value).splitlines()
+    assert [line.split(" (from")[0] for line in lines] == [
+        *("control_token", "cert", "routes", "networks.one", "networks.two"),
+        *("credentials", "credentials", "store"),
+    ]
+
+
+def test_what_is_safe_is_not(tmp_path: Path) -> None:
+    cert, key = map(str, certificate_files(tmp_path))
     production()
+    production(host="0.0.0.0", control_token="t", cert=cert, key=key)
+    production(host="0.0.0.0", control_token="t", tls=True)
     production(credentials=[LIVE, BUILT_IN])
     production(store="memory:", allow_memory=True)
     production(host="0.0.0.0", control_token="t", tls_terminated=True)
@@ -100,7 +127,7 @@ def test_a_network_is_made_with_its_settings() -> None:
     ("table", "sentence"),
     [
         ({"adapter": "mtn"}, "there is no adapter 'mtn'; installed are"),
-        ({"adapter": "simulated", "settle": 5}, "networks.bad: settle:"),
+        ({"adapter": "simulated", "settle": 5}, "settle:"),
         (
             {"adapter": "upstream", "secret_key_file": "/nowhere"},
             "secret_key_file: the file cannot",
@@ -109,7 +136,7 @@ def test_a_network_is_made_with_its_settings() -> None:
     ids=["adapter", "setting", "file"],
 )
 def test_a_network_that_cannot_be_made_is_refused(table: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(NetworkConfigError) as refused:
+    with pytest.raises(ConfigError) as refused:
         networks(networks={"bad": table})
 
     assert sentence in str(refused.value)
@@ -141,6 +168,47 @@ def test_secrets_come_from_the_environment_and_from_files(
     shown = loaded.settings.model_dump_json()
     assert "from-the" not in shown
     assert "https://gateway.example" in shown
+
+
+def test_the_token_and_the_keys_of_clients_come_from_files(tmp_path: Path) -> None:
+    token, secret = tmp_path / "token", tmp_path / "secret"
+    token.write_text("the-token\n")
+    secret.write_text("the-secret\n")
+    live = {"client_key": "live_key", "secret_key_file": str(secret), "mode": "P"}
+
+    settings = production(credentials=[live], control_token_file=str(token))
+
+    assert settings.token == "the-token"
+    assert settings.clients()["live_key"].secret_key == "the-secret"
+    shown = settings.model_dump_json()
+    assert "the-token" not in shown
+    assert "the-secret" not in shown
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"control_token_file": "/nowhere"}, "control_token_file (from test): the file cannot"),
+        ({"control_token_file": os.devnull}, "the file /dev/null is empty"),
+        ({"control_token": "t", "control_token_file": "f"}, "control_token is set too"),
+        (
+            {"credentials": [{**LIVE, "secret_key_file": "f"}]},
+            "credentials[0] (from test): has secret_key and secret_key_file; keep one of them",
+        ),
+        (
+            {"credentials": [{"client_key": "k", "mode": "P", "secret_key_file": "/nowhere"}]},
+            "secret_key_file: the file cannot be read",
+        ),
+    ],
+    ids=["no file", "empty", "both tokens", "both keys", "no key file"],
+)
+def test_a_secret_that_cannot_be_read_stops_the_start(
+    values: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        production(**values)
+
+    assert sentence in str(refused.value)
 
 
 @pytest.mark.decision("D39")

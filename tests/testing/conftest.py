@@ -1,4 +1,4 @@
-"""A client of the gateway that blocks, as most test suites have it."""
+"""A client of the gateway that blocks, as in most test suites."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from sandbox_sim import SandboxGateway
 
 
 def posted(gateway: SandboxGateway, path: str, **body: Any) -> dict[str, Any]:
-    """The answer to a request, by the standard library."""
+    """The answer to a request, sent with the standard library."""
     sent = json.dumps({"service_id": gateway.service_id, **body}).encode()
     request = urllib.request.Request(gateway.url + path, sent, gateway.headers)  # noqa: S310
     try:
@@ -71,5 +71,5 @@ def hanging() -> Iterator[str]:
 
 
 def compact(text: str) -> list[str]:
-    """The lines of a text, however wide its columns are."""
+    """The lines of a text, with two blanks between columns of any width."""
     return [re.sub(r"(?<=\S) {2,}", "  ", line) for line in text.splitlines()]

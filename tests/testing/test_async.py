@@ -1,4 +1,4 @@
-"""`SandboxGateway` in coroutines, whose loop may also run the application that is called back."""
+"""`SandboxGateway` in coroutines, on a loop that may also run the receiver of callbacks."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ from tests.testing.conftest import collected, collection
 
 @pytest.fixture
 async def receiver(aiohttp_server: AiohttpServer) -> str:
-    """The address of an application that takes callbacks on the loop of the test."""
+    """The address of an application that receives callbacks on the loop of the test."""
 
     async def take(request: web.Request) -> web.Response:
         return web.Response(text=(await request.json())["trans_ref"])

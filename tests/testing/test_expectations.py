@@ -1,4 +1,4 @@
-"""Expectations: what they take, and what they say when they are not met."""
+"""Expectations: the values that they take, and their messages when they are not met."""
 
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
@@ -211,7 +211,7 @@ class TestTexts:
 
 
 class TestValues:
-    """A field with a fixed set of values: a word stands for a status, and nonsense is refused."""
+    """A field with fixed values: a word stands for a status, and other values are refused."""
 
     def test_a_word_stands_for_a_status(self, gateway: SandboxGateway) -> None:
         gateway.override(status="cancelled", times=1)

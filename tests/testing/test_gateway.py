@@ -202,6 +202,39 @@ def test_an_inbox_may_have_any_name(gateway: SandboxGateway, name: str) -> None:
     gateway.inbox(name).expect_one()
 
 
+class TestARejectedRequest:
+    """Where a record is missing because its request was rejected, the error says so."""
+
+    WHY = r"the request collect T1 was answered 019: .*0540010000.* \[sandbox\.1\]"
+
+    @pytest.mark.parametrize("records", ["callbacks", "transactions"])
+    def test_it_is_named_where_one_record_was_expected(
+        self, gateway: SandboxGateway, records: str
+    ) -> None:
+        collected(gateway, transaction_id="T1", customer_number="0540010000")
+        gateway.advance(seconds=1)
+
+        with pytest.raises(AssertionError, match=self.WHY):
+            getattr(gateway, records).expect_one(transaction_id="T1")
+        with pytest.raises(AssertionError, match=self.WHY):
+            getattr(gateway, records).expect()
+
+    def test_one_with_another_transaction_id_is_not_named(self, gateway: SandboxGateway) -> None:
+        collected(gateway, transaction_id="T1", customer_number="0540010000")
+
+        with pytest.raises(AssertionError) as caught:
+            gateway.callbacks.expect_one(transaction_id="T2")
+
+        assert "019" not in str(caught.value)
+
+    def test_records_stay_usable_after_the_gateway_has_stopped(self) -> None:
+        with SandboxGateway() as gateway:
+            records = gateway.callbacks
+
+        with pytest.raises(AssertionError, match="expected one callback, but there is none"):
+            records.expect_one()
+
+
 class TestRecords:
     def test_are_oldest_first(self, gateway: SandboxGateway) -> None:
         for name in ("T1", "T2", "T3"):

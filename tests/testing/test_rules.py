@@ -1,4 +1,4 @@
-"""Outcomes and trouble that a test asks for beforehand."""
+"""Overrides and faults that a test adds in advance."""
 
 from typing import Any
 
@@ -28,6 +28,12 @@ class TestOverrides:
         codes = [collected(gateway)["response_code"] for _ in range(2)]
 
         assert codes == ["016", "202"]
+
+    def test_code_is_the_same_as_response_code(self, gateway: SandboxGateway) -> None:
+        gateway.override(code="016")
+
+        assert collected(gateway)["response_code"] == "016"
+        assert gateway.requests.expect_one(code="016").response_code == "016"
 
     def test_a_callback_comes_twice(self, gateway: SandboxGateway) -> None:
         gateway.override(callback={"duplicate": 2})

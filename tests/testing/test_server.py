@@ -1,4 +1,4 @@
-"""The server of a `SandboxGateway`, where the test run itself is in trouble."""
+"""The server of a `SandboxGateway` in a test run with a problem: no loop, a signal, or a fork."""
 
 import asyncio
 import http.client
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -33,18 +34,18 @@ def test_it_does_not_stop_for_those_who_wait_for_something_to_happen() -> None:
     client = http.client.HTTPConnection(gateway.url.removeprefix("http://"))
     wait = json.dumps({"timeout_s": 60})
     client.request("POST", "/_sandbox/sms/wait", wait, {"Content-Type": "application/json"})
-    collected(gateway)  # by then it has been heard
+    collected(gateway)  # by then the gateway has received the wait
     stopping = threading.Thread(target=gateway.__exit__, args=(None, None, None), daemon=True)
 
     stopping.start()
-    stopping.join(4)  # aiohttp would give it ten seconds
+    stopping.join(4)  # aiohttp alone would wait ten seconds
 
     assert not gateway.is_running
     client.close()
 
 
 class Interruption(BaseException):
-    """What comes of a signal, be it Ctrl-C or that of pytest-timeout."""
+    """Raised by a signal, as Ctrl-C or pytest-timeout send it."""
 
 
 @pytest.fixture
@@ -118,3 +119,14 @@ def test_a_fork_may_send_requests_and_is_told_that_it_can_do_no_more(
     assert heard.recv().startswith("the gateway runs in the process that this one was forked from")
     fork.join()
     assert gateway.wait_callback(transaction_id="T1").state == "delivered"
+
+
+def test_it_speaks_https_where_the_settings_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    with SandboxGateway(tls=True) as gateway:
+        gateway.fault(status=500)  # by the control API
+
+        assert gateway.url.startswith("https://")

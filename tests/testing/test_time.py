@@ -1,4 +1,4 @@
-"""Time in the hands of a test: moved on, and on to the next callback."""
+"""A test controls the time: it advances the clock, also to the next callback."""
 
 from datetime import UTC, datetime, timedelta
 

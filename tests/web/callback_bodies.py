@@ -46,7 +46,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def profile_of(body: dict[str, Any]) -> str:
-    """Which of the five a body is, told by its fields."""
+    """Return the profile of a callback body, which its fields show."""
     (name,) = [
         name
         for name, example in BODIES.items()

@@ -1,4 +1,4 @@
-"""A merchant's server on a real socket, for tests that look at callbacks to the byte."""
+"""A merchant's server on a real socket, for tests that check the exact bytes of callbacks."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ async def _thanks(_request: web.Request) -> web.StreamResponse:
 
 @dataclass
 class Receiver:
-    """Keeps what it is sent, and answers 200 unless `answer` is set to something else."""
+    """Records each callback, and answers HTTP 200 unless `answer` is set to another handler."""
 
     url: str = ""
     deliveries: list[Delivery] = field(default_factory=list)
@@ -54,17 +54,17 @@ class Receiver:
 
     @property
     def delivery(self) -> Delivery:
-        """The only one."""
+        """The only callback that arrived; raises ValueError if there is not exactly one."""
         (only,) = self.deliveries
         return only
 
     async def arrival(self) -> None:
-        """Return when the first one is there; five seconds are for ever."""
+        """Wait for the first callback; raise TimeoutError after five seconds."""
         async with asyncio.timeout(5):
             await self.arrived.wait()
 
     def answer_in_turn(self, *statuses: int) -> None:
-        """Answer with these HTTP statuses, one a delivery."""
+        """Answer with these HTTP statuses, one for each callback."""
         left = iter(statuses)
 
         async def next_one(_request: web.Request) -> web.StreamResponse:
@@ -73,7 +73,7 @@ class Receiver:
         self.answer = next_one
 
     def hang(self) -> asyncio.Event:
-        """Take callbacks, and answer none of them before the event is set."""
+        """Accept callbacks, and answer them only after the returned event is set."""
         go_on = asyncio.Event()
 
         async def wait(_request: web.Request) -> web.StreamResponse:
@@ -110,17 +110,17 @@ async def start_receiver() -> AsyncIterator[StartReceiver]:
 
 @pytest.fixture
 async def receiver(start_receiver: StartReceiver) -> Receiver:
-    """One receiver."""
+    """A receiver that is already running."""
     return await start_receiver()
 
 
 async def kept_callbacks(sandbox: Sandbox) -> Sequence[Callback]:
-    """What the gateway keeps of the callbacks of service 55, oldest first."""
+    """Return the callbacks of service 55 in the store, oldest first."""
     newest_first = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
     return list(reversed(newest_first))
 
 
 async def kept_callback(sandbox: Sandbox) -> Callback:
-    """The only one of them."""
+    """Return the only callback of service 55 in the store."""
     (callback,) = await kept_callbacks(sandbox)
     return callback

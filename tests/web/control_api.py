@@ -1,4 +1,4 @@
-"""Asking the control API: without the gateway's credentials, and with errors of its own."""
+"""Requests to the control API, which need no client credentials, and a check of its errors."""
 
 import json
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from tests.conftest import Sandbox, Seen
 from tests.web.wire import Answer, strict_json
 
-# A receiver that is not there.
+# An address without a receiver.
 DEAD = "http://127.0.0.1:9/nobody"
 
 
 async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:
-    """Ask without credentials: what is under /_sandbox takes none of the gateway's."""
+    """Send a request without client credentials, because /_sandbox needs none."""
     async with sandbox.session.request(
         method, sandbox.url + path, data=body or None, headers=headers
     ) as response:
@@ -19,7 +19,7 @@ async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **hea
 
 
 def assert_error(answer: Seen | Answer, status: int, *named: str) -> None:
-    """An error in the shape of the control API, whose message names all of these."""
+    """Assert an error in the shape of the control API, whose message has each text of `named`."""
     assert answer.status == status
     assert set(answer.body) == {"error"}
     assert set(answer.body["error"]) == {"code", "message"}
@@ -30,14 +30,14 @@ def assert_error(answer: Seen | Answer, status: int, *named: str) -> None:
 
 
 async def get(sandbox: Sandbox, path: str) -> Any:
-    """What a path below /_sandbox/ shows."""
+    """GET a path below /_sandbox/, and return the JSON of the answer."""
     seen = await ask(sandbox, "GET", f"/_sandbox/{path}")
     assert seen.status == 200, seen
     return seen.body
 
 
 async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
-    """The answer of a path below /_sandbox/ to a body of these fields."""
+    """POST a JSON object of these fields to a path below /_sandbox/."""
     return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
 
 

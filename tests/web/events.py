@@ -14,7 +14,7 @@ PATH = "/_sandbox/events"
 
 
 class Heard(NamedTuple):
-    """One event as a reader hears it."""
+    """One event as a reader receives it."""
 
     id: str
     type: str
@@ -22,21 +22,21 @@ class Heard(NamedTuple):
 
 
 class Listener:
-    """Reads what a stream says, a block at a time."""
+    """Reads an event stream block by block."""
 
     def __init__(self, response: ClientResponse) -> None:
         self.response = response
 
     async def block(self) -> str:
-        """What comes up to the next empty line; nothing at the end."""
+        """Return the lines up to the next empty line, or "" at the end of the stream."""
         lines = []
-        async with asyncio.timeout(10):  # which is for ever
+        async with asyncio.timeout(10):  # far more than it needs
             while (line := await self.response.content.readline()).strip():
                 lines.append(line.decode())
         return "".join(lines)
 
     async def next(self) -> Heard:
-        """The next event; comments are passed over."""
+        """Return the next event, and skip comments."""
         while (block := await self.block()).startswith(":"):
             pass
         assert block, "the stream has ended"
@@ -44,13 +44,13 @@ class Listener:
         return Heard(id_, type_, strict_json(data))
 
     async def take(self, count: int) -> list[Heard]:
-        """The next so many events."""
+        """Return the next `count` events."""
         return [await self.next() for _ in range(count)]
 
 
 @asynccontextmanager
 async def listening(sandbox: Sandbox, query: str = "", **headers: str) -> AsyncIterator[Listener]:
-    """One who listens; what happens from now on it hears."""
+    """Open the live feed; the listener receives every event from now on."""
     async with sandbox.session.get(sandbox.url + PATH + query, headers=headers) as response:
         assert response.status == 200, await response.text()
         listener = Listener(response)

@@ -1,4 +1,4 @@
-"""Odd values for requests, and a gateway that is sent them, on the store that `serve` has."""
+"""Odd values for requests, and a gateway to send them to, on a SQLite file as `serve` has."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ phones = st.builds(str.__add__, st.sampled_from(PREFIXES), digits)
 
 
 def examples(count: int) -> settings:
-    """So many of them, and 25 times as many in the long profile."""
+    """The settings for `count` examples; the profile `long` runs 25 times as many."""
     return settings(
         max_examples=count * 25 if settings.get_current_profile_name() == "long" else count,
         derandomize=True,
@@ -52,7 +52,7 @@ def examples(count: int) -> settings:
 
 
 def dumped(document: object, *, ascii_only: bool = True) -> bytes:
-    """JSON as Python writes it: NaN and Infinity too, lone surrogates if they are escaped."""
+    """Return JSON as Python writes it, with NaN, Infinity and lone surrogates."""
     return json.dumps(document, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
 
 
@@ -65,7 +65,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def wire(url: str) -> Iterator[Wire]:
-    """A connection to it that is kept alive."""
+    """A kept-alive connection to the gateway."""
     connection = Wire(url)
     yield connection
     connection.close()

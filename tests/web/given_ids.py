@@ -1,4 +1,4 @@
-"""Every id that a gateway gives, to whoever asks for one of each kind."""
+"""The ids that a gateway gives: at least one of each kind."""
 
 from tests.conftest import Sandbox
 from tests.web.control_api import ask
@@ -7,7 +7,7 @@ from tests.web.overriding import override
 
 
 async def given_ids(sandbox: Sandbox, name: str) -> list[str]:
-    """Ask for one of each; `name` tells the payments of one asking from those of another."""
+    """Make a record of each kind and return their ids; the payments are named after `name`."""
     rule = await override(sandbox, callback={"duplicate": 2})
     page = await redirect(sandbox, transaction_id=f"card of {name}")
     payment = await sandbox.collect(transaction_id=name)

@@ -1,4 +1,4 @@
-"""A browser in front of the hosted card page. The choices are the buttons of its form."""
+"""The requests of a browser to the hosted card page. A choice is a button of its form."""
 
 from aiohttp import ClientResponse
 

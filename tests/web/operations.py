@@ -1,4 +1,4 @@
-"""A well-formed body of each operation, for tests that spoil it."""
+"""A valid body of each operation, for tests that make it invalid."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ _SMS = {"service_id": 55, "msg_body": "Your code is 1234", "sender_id": "Shop"}
 
 @dataclass(frozen=True)
 class Operation:
-    """One of the twelve: where it is posted, a body, and the code that this body gets."""
+    """One of the twelve operations: its path, a valid body, and the response code for this body."""
 
     path: str
     body: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What overrides are tried on: requests to every operation, and what the list says of them."""
+"""Requests to every operation, for tests of overrides, and the list of overrides."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from tests.conftest import Sandbox, Seen
 from tests.web.control_api import ask
 
 PAYMENTS = ["collect", "card", "deposit", "payout", "bill", "airtime"]
-# What refuses each of them by its value.
+# A field of each payment with a value that the sandbox rules refuse.
 REFUSED: dict[str, dict[str, Any]] = {
     "collect": {"customer_number": "0540010000"},
     "card": {"customer_number": "4000000000000002"},
@@ -25,7 +25,7 @@ async def pay(sandbox: Sandbox, operation: str = "collect", **fields: Any) -> Se
 
 
 async def query(sandbox: Sandbox, operation: str) -> Seen:
-    """A good request to one of the other operations."""
+    """Send a valid request to one of OTHERS."""
     match operation:
         case "status" | "balance" | "sms":
             answer: Seen = await getattr(sandbox, operation)()

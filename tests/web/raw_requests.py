@@ -56,6 +56,6 @@ def port_of(sandbox: Sandbox) -> int:
 
 
 def connections(sandbox: Sandbox) -> set[Connection]:
-    """Those that aiohttp has not taken over."""
+    """The open connections that aiohttp has not taken over."""
     opened: set[Connection] = cast("Any", sandbox.runner.server)._opened
     return opened

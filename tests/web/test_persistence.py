@@ -29,7 +29,7 @@ async def sandbox(start_sandbox: StartSandbox, path: Path) -> Sandbox:
 
 
 class Restart:
-    """How the first gateway ends and the second one begins."""
+    """Ends the first gateway with a stop or a kill, and starts a second one."""
 
     def __init__(self, start: StartSandbox, path: Path, *, kill: bool) -> None:
         self._start = start
@@ -47,7 +47,7 @@ class Restart:
 
 @pytest.fixture(params=["stopped", "killed"])
 def restart(request: pytest.FixtureRequest, start_sandbox: StartSandbox, path: Path) -> Restart:
-    """Stops it and starts another, or starts one on what a kill at this moment leaves."""
+    """A restart after a stop, or one on the file that a kill at this moment leaves."""
     return Restart(start_sandbox, path, kill=request.param == "killed")
 
 
@@ -57,14 +57,14 @@ def after_a_kill(start_sandbox: StartSandbox, path: Path) -> Restart:
 
 
 async def down_for(sandbox: Sandbox, **time: float) -> None:
-    """Let so much gateway time pass from its end to the next start."""
+    """Let this much gateway time pass between the end of the gateway and the next start."""
     later = sandbox.gateway.clock.state.moved(timedelta(**time))
     await sandbox.gateway.store.run(lambda unit: unit.save_clock(later))
 
 
 @pytest.mark.decision("D18")
 async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
-    """Though every start has the same seed."""
+    """No id repeats, although every start has the same seed."""
     before = await given_ids(sandbox, "before")
 
     again = await restart(sandbox)
@@ -120,7 +120,7 @@ class TestSms:
     async def test_a_service_without_units_does_not_begin_anew(
         self, start_sandbox: StartSandbox, path: Path
     ) -> None:
-        """Balances are opened once; a setting that changes meanwhile changes nothing."""
+        """A balance opens once; a later change of the setting does not change it."""
         sandbox = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=1)
         assert (await sandbox.sms()).code == "370"
         assert (await sandbox.sms()).code == "237"
@@ -138,7 +138,7 @@ class TestCallbacks:
     async def test_a_callback_that_was_promised_goes_out(
         self, sandbox: Sandbox, restart: Restart, receiver: Receiver
     ) -> None:
-        """The process died between its 202 and the settlement."""
+        """The gateway ends between its answer 202 and the settlement."""
         assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
         network_id = (await sandbox.status()).data["network_transaction_id"]
 
@@ -210,7 +210,7 @@ class TestCallbacks:
     async def test_what_fell_due_while_nobody_ran_goes_out_at_the_start(
         self, sandbox: Sandbox, after_a_kill: Restart, receiver: Receiver
     ) -> None:
-        """The clock was on its way: where it goes is kept before it leaves."""
+        """A kill interrupts an advance: the store has the new time, but the job has not run."""
         await sandbox.collect(callback_url=receiver.url)
         await down_for(sandbox, minutes=2)
 
@@ -230,7 +230,7 @@ class TestCallbacks:
         receiver: Receiver,
         pay: Callable[..., Awaitable[Seen]],
     ) -> None:
-        """Its status is forgotten by then."""
+        """The status of the transaction has expired by then."""
         await pay(sandbox, callback_url=receiver.url)
         network_id = (await sandbox.status()).data["network_transaction_id"]
         await down_for(sandbox, days=400)

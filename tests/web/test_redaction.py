@@ -1,7 +1,7 @@
-"""Card numbers and passwords in any part of a request: none is found anywhere afterwards.
+"""Card numbers and passwords in any part of a request are not stored or shown unmasked.
 
-A gateway on a file runs in a thread of its own. What it keeps and shows is read as a stranger to
-its tables would: every list, the live feed, the log, and the bytes of the files.
+A gateway on a SQLite file runs in its own thread. The test searches every list, the live feed,
+the log, the tables and the bytes of the files.
 """
 
 import contextlib
@@ -28,19 +28,19 @@ from tests.web.wire import Wire, request_bytes
 
 pytestmark = pytest.mark.decision("D38")
 
-# Where an address is kept as it came, because its call needs it; and the client's own key of a
-# transaction, which its answers and callbacks carry.
+# Columns with an unmasked address, because the gateway or a browser goes to it.
 KEPT_APART = {
     *(("transactions", "callback_target"), ("transactions", "landing_target")),
     ("callbacks", "target"),
 }
+# Columns with the unmasked transaction_id, because answers and callbacks contain it.
 KEYS = {
     *(("transactions", "transaction_id"), ("callbacks", "transaction_id"), ("callbacks", "body")),
 }
 ADDRESSES = ("callback_url", "landing_page")
-# Numbers by their meaning, which are never a card's.
+# Fields that are numbers and never a card number.
 NO_TEXT = {"service_id", "amount"}
-# Whatever is asked of it, a payment succeeds by an override.
+# The service whose payments all succeed, because of an override.
 FORCED = 56
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 LISTS = ("requests", "transactions", "callbacks", "sms", "inbox/orders/messages")
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """A text with digits in ASCII and everything out that may stand between them."""
+    """Return the text with ASCII digits, and without the characters that may separate digits."""
     text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), unquote(text))
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return "".join(
@@ -66,7 +66,7 @@ def plain(text: str) -> str:
 
 
 def strings_in(document: Any) -> Iterator[str]:
-    """Every name, string and number in it."""
+    """Yield every name, string and number in a JSON document."""
     if isinstance(document, Mapping):
         for name, value in document.items():
             yield str(name)
@@ -79,7 +79,7 @@ def strings_in(document: Any) -> Iterator[str]:
 
 
 def assert_hidden(secrets: tuple[str, ...], where: str, *texts: str) -> None:
-    """None of the secrets is in one of the texts."""
+    """Assert that no text contains one of the secrets."""
     for text in texts:
         readable = plain(text)
         for secret in secrets:
@@ -88,7 +88,7 @@ def assert_hidden(secrets: tuple[str, ...], where: str, *texts: str) -> None:
 
 @st.composite
 def secret_texts(draw: st.DrawFn) -> tuple[Any, str]:
-    """A value with a card number or a password in it, and the secret."""
+    """Draw a value with a card number or a password in it; return the value and the secret."""
     number = draw(numbers())
     match draw(st.sampled_from(["card", "in a text", "number", "nested", "name", "password"])):
         case "card":
@@ -131,7 +131,7 @@ def cases(draw: st.DrawFn, here: str) -> Case:
 
 
 def with_secrets_in_both_addresses(here: str) -> Case:
-    """A card payment that is accepted: its landing page is kept apart, whatever else is drawn."""
+    """An accepted card payment with a password in both of its addresses."""
     address = here.replace("//", "//ama:landingpassword@")
     body = {**OPERATIONS["card"].body, "callback_url": address, "landing_page": address}
     request = request_bytes(OPERATIONS["card"].path, json.dumps(body).encode())
@@ -139,7 +139,7 @@ def with_secrets_in_both_addresses(here: str) -> Case:
 
 
 class Running(NamedTuple):
-    """A gateway in its thread."""
+    """A gateway that runs in a thread, with a connection to it."""
 
     url: str
     file: Path
@@ -166,16 +166,17 @@ def gateway_on(file: Path) -> Iterator[Running]:
 
 
 class Feed(threading.Thread):
-    """Hears what the live feed tells until the server ends."""
+    """Collects the bytes of the live feed until the server ends."""
 
     def __init__(self, url: str) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self.heard = b""
         self._wire = Wire(url)
         self._connection = self._wire.connect()
         request = request_bytes("/_sandbox/events", method="GET", credentials=False)
         self._connection.sendall(request)
-        self._connection.recv(65_536)  # from here on it hears everything
+        self._connection.recv(65_536)  # every later event arrives
+        self._connection.settimeout(None)  # the time between two examples has no limit
         self.start()
 
     def run(self) -> None:
@@ -265,7 +266,7 @@ def test_no_secret_of_a_request_is_kept_or_shown(tmp_path: Path, log: list[str])
     for place, values in kept.items():
         if place not in KEPT_APART | KEYS:
             assert_hidden(secrets, ".".join(place), "\n".join(values))
-    # Once there is a callback, it has the address and its transaction has not.
+    # When a callback exists, it has the address, and its transaction no longer has it.
     apart_from = {place for place in KEPT_APART if kept[place] - {"None"}}
     assert apart_from == KEPT_APART - {("transactions", "callback_target")}
     assert len(kept["requests", "request"]) > 25

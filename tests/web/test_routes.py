@@ -1,4 +1,4 @@
-"""The table of routes: complete, and what the router and the dispatcher are made of."""
+"""The table of routes is complete: the router and the dispatcher have exactly its routes."""
 
 import pytest
 

@@ -29,9 +29,9 @@ Start = Callable[..., Awaitable[Sandbox]]
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; the bound is for what is broken."""
+    """Return as soon as the condition holds; raise TimeoutError after 20 seconds."""
     async with asyncio.timeout(20):
-        while not await condition():  # noqa: ASYNC110 -- what it looks at has no event
+        while not await condition():  # noqa: ASYNC110 -- the condition has no event
             await asyncio.sleep(0.01)
 
 
@@ -63,7 +63,7 @@ async def start(database: str) -> AsyncIterator[Start]:
 
 @pytest.mark.decision("D18")
 async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: Start) -> None:
-    """Though all have the same seed."""
+    """No id repeats, although all servers have the same seed."""
     one, other = await start(), await start()
     given = [*await given_ids(one, "one"), *await given_ids(other, "other")]
     await one.stop()
@@ -179,7 +179,7 @@ async def test_they_have_one_sms_balance_and_one_history(start: Start) -> None:
 
 
 async def test_a_snapshot_taken_at_one_is_restored_at_the_other(start: Start) -> None:
-    """And its jobs are done by whoever finds them first."""
+    """The server that finds its jobs first runs them."""
     one, other = await start(), await start()
     await one.collect()
     await one.sms()
@@ -294,7 +294,7 @@ class TestPostgresIsAway:
             return answer.status
 
     async def recorded(self, sandbox: Sandbox) -> bool:
-        """The only callback was delivered."""
+        """Return True if the server is ready and has delivered the only callback."""
         if await self.ready(sandbox) != 200:
             return False
         (callback,) = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))

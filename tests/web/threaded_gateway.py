@@ -19,7 +19,7 @@ SOON = 10  # seconds; a bound, reached only when something is broken
 
 @contextlib.contextmanager
 def running(store: str) -> Iterator[str]:
-    """The address of a gateway on this store and on a clock that stands still."""
+    """Run a gateway on this store with a frozen clock, and yield its address."""
     started, found = threading.Event(), list[Any]()
     thread = threading.Thread(target=asyncio.run, args=(_serve(store, started, found),))
     thread.start()

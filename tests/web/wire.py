@@ -1,4 +1,4 @@
-"""HTTP to the byte: requests that no client library would send, and what every answer must be."""
+"""HTTP as bytes: requests that no client library sends, and a check of the shape of answers."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def strict_json(text: str | bytes) -> Any:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; header names in lower case."""
+    """An answer of the gateway, with header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -49,7 +49,7 @@ class Answer:
 
 
 def assert_in_shape(answer: Answer, *, bodiless: bool = False) -> None:
-    """The answer is one that the interface knows, and no fault of the server."""
+    """Assert that the interface allows the answer, and that it is not an error of the server."""
     assert 200 <= answer.status < 500, answer
     assert answer.headers["content-type"].startswith("application/json"), answer
     assert answer.headers["x-sandbox-rule"], answer
@@ -75,7 +75,7 @@ def request_bytes(
     host: bytes | None = b"127.0.0.1",
     version: bytes = b"HTTP/1.1",
 ) -> bytes:
-    """A request as it goes over the wire; each header is a whole line without its end."""
+    """Return the bytes of a request; each header is a whole line without its line end."""
     lines = [b"%b %b %b" % (_bytes(method), _bytes(target), version)]
     lines += [b"Host: " + host] if host is not None else []
     lines += [b"Authorization: " + basic().encode()] if credentials else []
@@ -89,7 +89,7 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 class Wire:
-    """A connection that is kept alive as long as the server does, and opened again after that."""
+    """A connection that stays open until the server closes it; the next request opens a new one."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -117,7 +117,7 @@ class Wire:
         return answer
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection if it is open."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -130,7 +130,7 @@ class Wire:
 
 
 def _check(port: int, request: bytes, answer: Answer) -> None:
-    """Check the answer against the OpenAPI document, where the request begins as it should."""
+    """Check the answer against the OpenAPI document, if the request line is valid."""
     first = re.match(rb"([A-Z]+) (/[^ ?#]*)\S* HTTP/1", request)
     if first is not None:
         method, path = (part.decode("latin-1") for part in first.groups())

@@ -39,8 +39,7 @@ from sandbox_sim.adapters.networks.upstream_wire import (
     text_of,
 )
 from sandbox_sim.domain import money
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature
 from sandbox_sim.domain.double_entry.accounts import SMS_UNITS
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.exchanges import Scrubber

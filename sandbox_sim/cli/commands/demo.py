@@ -24,6 +24,7 @@ from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.cli.serve.running_servers import registered
 from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
 from sandbox_sim.config import Settings
+from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
@@ -34,10 +35,18 @@ from sandbox_sim.gateway.ports import StoreError
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
 # The settings of a demonstration, where nobody has chosen others: nothing is left of it when it
-# ends, callbacks have the body that the shop reads, and customers type their card at the gateway.
+# ends, callbacks have the body that the shop reads, customers type their card at the gateway, and
+# approve payments on a handset.
 DEMO_SETTINGS: Final = MappingProxyType(
-    {"store": "memory:", "callback_profile": Profile.EVENT, "sandbox_card_entry": True}
+    {
+        "store": "memory:",
+        "callback_profile": Profile.EVENT,
+        "sandbox_card_entry": True,
+        "approval": "handset",
+    }
 )
+# Where nobody approves: two test shoppers cancel or never answer.
+_WITHOUT_HANDSET: Final = MappingProxyType({"magic_outcomes": dict(MAGIC_NUMBERS)})
 # Seconds that open requests to the shop may take when it stops; the gateway stops after that, and
 # both within ten seconds.
 _GRACE_S: Final = 0.5
@@ -73,7 +82,12 @@ def demo(
 def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Settings:
     """The settings as for `serve`, with those of a demonstration in place of the defaults."""
     loaded = load_or_exit(config_file, flags)
-    demo_only = {name: value for name, value in DEMO_SETTINGS.items() if name not in loaded.origins}
+    if loaded.settings.scheme != "http":
+        click.echo("tls: the demo speaks plain HTTP; leave tls, cert and key out", err=True)
+        raise SystemExit(1)
+    by_itself = loaded.settings.approval == "auto" and "approval" in loaded.origins
+    wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if by_itself else {})}
+    demo_only = {name: value for name, value in wanted.items() if name not in loaded.origins}
     return loaded.settings.model_copy(update=demo_only)
 
 
@@ -112,7 +126,8 @@ async def _serve(settings: Settings, client: Client, shop_port: int, *, as_json:
             text = why_not_listening(at, error).replace("--port", "--shop-port")
             click.echo(text, err=True)
             return 1
-        async with serving(settings) as (_, port), _open_shop(at, client, port, sockets) as url:
+        framed = _framed_by_shop(settings, sockets[0].getsockname()[1])
+        async with serving(framed) as (_, port), _open_shop(at, client, port, sockets) as url:
             stack.enter_context(registered(settings, port))
             _show_ready(settings, port, url, as_json=as_json)
             code = await stop
@@ -127,6 +142,7 @@ async def _open_shop(
     """Serve the shop; yields its URL."""
     url = _url(settings, sockets[0].getsockname()[1])
     gateway_url = _url(settings, gateway_port)
+    seen_at = settings.public_url or gateway_url
     pages = dict.fromkeys(filter(None, map(_origin, (gateway_url, settings.public_url))))
     shop = Shop(
         ShopSettings(
@@ -136,6 +152,9 @@ async def _open_shop(
             secret_key=client.secret_key,
             service_id=min(client.service_ids, default=_SERVICE_ID),
             payment_pages=tuple(pages),
+            dashboard=f"{seen_at}/_sandbox/",
+            asks_on_handset=settings.approval == "handset",
+            magic_numbers=settings.magic_outcomes.items() >= MAGIC_NUMBERS.items(),
         )
     )
     runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=_GRACE_S)
@@ -146,6 +165,12 @@ async def _open_shop(
         yield url
     finally:
         await runner.cleanup()
+
+
+def _framed_by_shop(settings: Settings, shop_port: int) -> Settings:
+    """The settings of the gateway, whose pages the screen of the shop may show in frames."""
+    shop = (f"localhost:{shop_port}", str(client_host(settings.host, shop_port)))
+    return settings.model_copy(update={"allowed_hosts": [*settings.allowed_hosts, *shop]})
 
 
 def _url(settings: Settings, port: int) -> str:
@@ -165,6 +190,7 @@ def _show_ready(settings: Settings, port: int, shop_url: str, *, as_json: bool) 
         click.echo(json.dumps({"url": url, "shop_url": shop_url, "port": port, "pid": pid}))
         return
     click.echo(f"sandbox-sim ready at {url}")
+    click.echo(f"  shop, phone and timeline on one screen: {shop_url}/screen")
     click.echo(f"  shop: {shop_url}")
     click.echo(f"  back office of the shop: {shop_url}/office")
     click.echo(f"  state of the gateway: {settings.shown_store}")

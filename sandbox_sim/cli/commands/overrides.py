@@ -29,7 +29,13 @@ def _callback_behaviour(
     help="The status that payments get: 000, 001, 003, or 002 to stay pending; or successful, "
     "failed, cancelled, pending.",
 )
-@click.option("--response-code", metavar="CODE", help="The code of the answer, such as 402 or 500.")
+@click.option(
+    "--response-code",
+    "--code",
+    "response_code",
+    metavar="CODE",
+    help="The code of the answer, such as 402 or 500.",
+)
 @click.option("--delay-ms", type=int, help="Settle this much later, in gateway time.")
 @click.option(
     "--callback",

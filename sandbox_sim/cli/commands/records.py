@@ -92,8 +92,17 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
     return code
 
 
+def _ids_before_status(
+    context: click.Context, param: click.Parameter, ids: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The ids; click takes the only argument for the STATUS, so without ids that one is missing."""
+    if not ids:
+        raise click.UsageError("STATUS is missing: give it after the ID, as in `T1 failed`")
+    return _ids(context, param, ids)
+
+
 @transactions.command()
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_ids_before_status)
 @click.argument("status", callback=_decided)
 @click.option("--reason", help="Mode P: why; it is kept with your name.")
 @click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")

@@ -103,6 +103,7 @@ def seed(session: Session, /, **chosen: int | None) -> None:
 def _people(document: dict[str, Any]) -> Iterator[str]:
     what = f"{document['payments']} payments and {document['messages']} SMS"
     yield f"{what} for service {document['service_id']}, of seed {document['seed']}:"
+    yield from document["fewer"]
     names = ("name", "customer_number", "nw")
     yield from table(names, [[each[name] for name in names] for each in document["people"]])
 

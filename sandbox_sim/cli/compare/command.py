@@ -26,7 +26,8 @@ from sandbox_sim.cli.compare.sides import (
     observe_other,
     own_gateway,
 )
-from sandbox_sim.config import Credentials, Settings
+from sandbox_sim.config import Settings
+from sandbox_sim.config_credentials import Credentials
 from sandbox_sim.config_loading import ConfigError, load
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import is_loopback

@@ -12,6 +12,8 @@ from pathlib import Path
 import click
 
 from sandbox_sim import logs
+from sandbox_sim.adapters.tls import TlsError
+from sandbox_sim.bootstrap.tls import tls_context
 from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import why_not_listening, why_not_opened
@@ -30,6 +32,11 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
     settings = load_or_exit(config_file, flags).settings
     logs.configure(settings.log_level, settings.log_format)
     _warn(settings)
+    try:
+        tls_context(settings)  # here too, so that several workers report an error once
+    except TlsError as error:
+        click.echo(f"tls: {error}", err=True)
+        return 1
     if settings.workers == 1:
         from sandbox_sim.cli.serve.process import alone as serve  # noqa: PLC0415
     else:
@@ -68,15 +75,19 @@ def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
 def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
     """Print the ready line, or with --json one object, and what to do next."""
     host = client_host(settings.host, port)
-    url = f"http://{host}"
+    url = f"{settings.scheme}://{host}"
+    authority = settings.trusted if settings.tls else None
     if as_json:
         ready = {"url": url, "port": port, "pid": os.getpid()}
         lenient = {"lenient": _lenient(settings)} if settings.lenient else {}
-        click.echo(json.dumps({**ready, **lenient}))
+        trusted = {} if authority is None else {"authority": str(authority)}
+        click.echo(json.dumps({**ready, **lenient, **trusted}))
     else:
         first = settings.credentials[0].client()
         turned_on = f" (lenient: {', '.join(_lenient(settings))})" if settings.lenient else ""
         click.echo(f"sandbox-sim ready at {url}{turned_on}")
+        if authority is not None:
+            click.echo(f"  certificate authority: {authority}")
         if host.name != settings.host:
             click.echo(f"  from other machines: any address of this one, port {port}")
         click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
@@ -97,9 +108,9 @@ def _lenient(settings: Settings) -> list[str]:
 
 def _warn(settings: Settings) -> None:
     """Warn if credentials would be sent over plain HTTP (auth.5, D2)."""
-    if not settings.loopback and not settings.tls_terminated:
+    if not settings.loopback and not settings.is_secured:
         click.echo(
             f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "
-            "on HTTPS only (set tls_terminated when a proxy does it)",
+            "on HTTPS only (give --cert and --key, or set tls_terminated when a proxy does it)",
             err=True,
         )

@@ -67,9 +67,9 @@ def why_not_listening(settings: Settings, error: OSError) -> str:
 def why_not_opened(settings: Settings, error: StoreError) -> str:
     """Say why the store cannot be opened, which server has it, and what to do."""
     problem = f"the store cannot be opened: {error}"
-    if not isinstance(error, StoreInUse):
-        return problem
     another = "choose another store: --store sqlite:PATH or --store memory:"
+    if not isinstance(error, StoreInUse):
+        return f"{problem}\n  {another}" if settings.store.startswith("sqlite:") else problem
     return _with_way_out(problem, running_servers.using_the_store_of(settings), another)
 
 

@@ -19,6 +19,7 @@ from sandbox_sim import logs
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, raise_limit
 from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.bootstrap.tls import tls_context
 from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve.listening import bound_sockets
 from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, stopped_by
@@ -133,10 +134,9 @@ class _Connections:
             task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, connection: socket.socket) -> None:
-        server = self._runner.server
-        if server is not None:
-            connection.setblocking(False)
-            await asyncio.get_running_loop().connect_accepted_socket(server, connection)
+        connection.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(self._runner.new_connection, connection)
 
 
 class _AcceptErrors:
@@ -161,7 +161,7 @@ async def _gateway(settings: Settings) -> AsyncIterator[tuple[Gateway, GatewayRu
     raise_limit()
     asyncio.get_running_loop().set_exception_handler(_AcceptErrors())
     gateway = build(settings)
-    runner = GatewayRunner(gateway.app)
+    runner = GatewayRunner(gateway.app, tls=tls_context(settings))
     try:
         await runner.setup()
         yield gateway, runner

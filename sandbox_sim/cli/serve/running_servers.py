@@ -38,7 +38,7 @@ class RunningServer(NamedTuple):
 @contextlib.contextmanager
 def registered(settings: Settings, port: int) -> Iterator[None]:
     """List this process among the running servers. Removes the files of servers that have died."""
-    url = f"http://{client_host(settings.host, port)}"
+    url = f"{settings.scheme}://{client_host(settings.host, port)}"
     since = iso(SystemClock().now())
     server = RunningServer(os.getpid(), url, port, _resolved(settings), since)
     file = _folder() / f"{server.pid}.json"

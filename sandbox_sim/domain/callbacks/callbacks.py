@@ -5,8 +5,6 @@ callback is composed once, with the exact bytes that every attempt sends, so `tr
 signature stay the same over retries.
 """
 
-import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState, waiting_state
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, sign
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.field_values import values_of
 from sandbox_sim.domain.jobs import Job, JobKind
@@ -25,7 +24,6 @@ from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import iso
 
-SIGNATURE_HEADER: Final = "X-Service-Signature"
 KEPT_BODY_BYTES: Final = 4096
 # How many finished callbacks of one service the store keeps.
 KEPT_CALLBACKS: Final = 10_000
@@ -274,11 +272,6 @@ def verdict(response: ReceiverResponse) -> str:
 def choose_profile(url: str, table: Mapping[str, Profile], default: Profile) -> Profile:
     """The profile of the first glob in `table` that matches `callback_url`, else the default."""
     return next((table[glob] for glob in table if fnmatchcase(url, glob)), default)
-
-
-def sign(body: bytes, secret_key: str) -> str:
-    """Hex HMAC with SHA-256 of the exact bytes, keyed with the client's secret key (D29)."""
-    return hmac.new(secret_key.encode(), body, hashlib.sha256).hexdigest()
 
 
 def compose(

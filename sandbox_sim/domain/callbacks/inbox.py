@@ -1,13 +1,11 @@
 """The built-in callback receiver: inboxes and their messages. Source: delivery.1."""
 
-import hmac
 import re
 import sys
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Final, Literal, NamedTuple, TypedDict
+from typing import Annotated, Final, NamedTuple, TypedDict
 
-from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.callbacks.signature import Signature
 from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import redact_json, redact_text
 from sandbox_sim.domain.timestamps import Timestamp, iso
@@ -20,8 +18,6 @@ KEPT_INBOX_BYTES: Final = 24 * 1024 * 1024
 _OVERHEAD_BYTES: Final = 1024
 
 _SIGNATURE: Final = re.compile("[0-9a-fA-F]{64}")
-
-Signature = Literal["valid", "invalid", "missing"]
 
 
 class InboxMessage(NamedTuple):
@@ -85,12 +81,3 @@ def size_of(message: InboxMessage) -> int:
     """The memory that a delivery takes, in bytes; a character takes up to four."""
     headers = sum(sys.getsizeof(text) for header in message.headers for text in header)
     return _OVERHEAD_BYTES + headers + sys.getsizeof(message.body)
-
-
-def check_signature(body: bytes, given: str | None, secret_keys: Iterable[str]) -> Signature:
-    """Whether the signature is that of the exact bytes under one of the keys."""
-    if not given:
-        return "missing"
-    claimed = given.lower().encode("utf-8", "surrogateescape")
-    candidates = [hmac.compare_digest(sign(body, key).encode(), claimed) for key in secret_keys]
-    return "valid" if any(candidates) else "invalid"

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.domain.callbacks import callbacks, receiver_verdicts
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, Callback, ReceiverResponse
+from sandbox_sim.domain.callbacks.callbacks import Callback, ReceiverResponse
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Judge, Verdict
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.payments.payment import Payment
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.vocabulary import DEFAULT_CURRENCY, Operation, PaymentOption

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, FailureKind, ReceiverResponse
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.hosts import is_loopback
 
 # A response that takes more than this part of the time limit is a warning: 10 s of 30 s.

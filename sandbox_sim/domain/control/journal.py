@@ -57,6 +57,11 @@ class Entry(NamedTuple):
     answer: bytes
     duration_ms: float
 
+    @property
+    def response_code(self) -> str:
+        """The name of `code` in what is shown; searches compare it without showing the entry."""
+        return self.code
+
 
 class RequestView(TypedDict):
     """An entry as the control API shows it."""
@@ -70,7 +75,8 @@ class RequestView(TypedDict):
     path: str
     request: Annotated[object, "the body, masked; a string where it is not JSON"]
     http_status: int
-    code: str
+    response_code: str
+    code: Annotated[str, "the same as response_code, under its older name"]
     rule: str
     why: str
     warnings: list[str]
@@ -80,7 +86,11 @@ class RequestView(TypedDict):
 
 SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"operation": values_of(Operation, optional=True), "code": values_of(CATALOGUE)}
+    {
+        "operation": values_of(Operation, optional=True),
+        "response_code": values_of(CATALOGUE),
+        "code": values_of(CATALOGUE),
+    }
 )
 
 
@@ -124,6 +134,7 @@ def shown(entry: Entry) -> RequestView:
         "path": entry.path,
         "request": parse_json(request, request),
         "http_status": entry.http_status,
+        "response_code": entry.code,
         "code": entry.code,
         "rule": entry.rule,
         "why": entry.why,

@@ -7,12 +7,21 @@ notifications never ask the breaker.
 """
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 OPENS_AFTER: Final = 5
 OPEN_FOR: Final = timedelta(seconds=30)
 # A probe whose end nobody reports, because its worker died, holds the breaker no longer than this.
 PROBE_ENDS_AFTER: Final = timedelta(seconds=60)
+
+
+class BreakerState(StrEnum):
+    """What a breaker does with submits."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    PROBING = "probing"
 
 
 class Breaker(NamedTuple):
@@ -31,6 +40,13 @@ class Breaker(NamedTuple):
     def is_open(self) -> bool:
         """Whether it holds submits back, but for the probe."""
         return self.opened_at is not None
+
+    @property
+    def state(self) -> BreakerState:
+        """Its state, in one word."""
+        if self.opened_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self.probe_at is None else BreakerState.PROBING
 
     def admit(self, now: datetime) -> tuple["Breaker", bool]:
         """The breaker afterwards, and whether a submit may leave now."""

@@ -87,7 +87,16 @@ REQUESTS: Final = Kind(
     journal.shown,
     "id",
     journal.SHOWN_FIELDS,
-    plain=("id", "transaction_id", "operation", "path", "code", "rule", "service_id"),
+    plain=(
+        "id",
+        "transaction_id",
+        "operation",
+        "path",
+        "response_code",
+        "code",
+        "rule",
+        "service_id",
+    ),
     values=journal.FIELD_VALUES,
 )
 

@@ -10,6 +10,7 @@ from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.people import SamplePayment, SampleRecords, SampleSms
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.payments.card_page import STATUS_OF
+from sandbox_sim.domain.payments.payment_rules import Outcome
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.response_codes import Code
 from sandbox_sim.domain.sms import sms_encoding, sms_messages as sms
@@ -36,11 +37,15 @@ class People(Protocol):
 
 
 class Seeded(NamedTuple):
-    """The people, how many payments left a transaction, and how many SMS were sent."""
+    """The people, how many payments left a transaction, and how many SMS were sent.
+
+    fewer: a sentence for each reason why there are fewer payments or SMS than were asked for.
+    """
 
     sample: SampleRecords
     payments: int
     messages: int
+    fewer: Sequence[str]
 
 
 class Seeding:
@@ -87,30 +92,35 @@ class Seeding:
             if await _are_there(unit, sample):
                 return None
             now = self._clock.now()
-            payments = messages = 0
+            rejected: dict[tuple[str, str], list[str]] = {}
+            messages = 0
             for purchase in _oldest_first(sample.purchases):
-                payments += await self._pay(unit, purchase, callback_url, now)
+                outcome = await self._pay(unit, purchase, callback_url, now)
+                if outcome.code not in LEAVE_A_TRANSACTION:
+                    rejected.setdefault((outcome.code, outcome.rule), []).append(outcome.why)
             for text in _oldest_first(sample.texts):
                 messages += await self._send(unit, service_id, text, now)
-            return Seeded(sample, payments, messages)
+            fewer = _why_fewer(rejected, service_id, count - messages)
+            payments = count - sum(map(len, rejected.values()))
+            return Seeded(sample, payments, messages, fewer)
 
         return await self._store.run(work)
 
     async def _pay(
         self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
-    ) -> bool:
-        """Process a payment of the past; returns whether it left a transaction."""
+    ) -> Outcome:
+        """Process a payment of the past; returns its outcome by the rules."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
         outcome = await self._processor.decide(unit, payment, at)
         if outcome.code not in LEAVE_A_TRANSACTION:
-            return False
+            return outcome
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
         transaction = Transaction.start(payment, network_id, client_key, at)
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
-            return True
+            return outcome
         status, due = Status.SUCCESSFUL, at + self._settle_delay
         if payment.operation is Operation.CARD:
             status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
@@ -120,7 +130,7 @@ class Seeding:
                 await unit.add_job(job)
         else:
             await self._settlement.conclude(unit, transaction, status, due, notify=False)
-        return True
+        return outcome
 
     async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
         """Send a message of the past; returns whether there were units for it."""
@@ -145,6 +155,25 @@ class Seeding:
         """The first client that may use the service; empty if none may."""
         clients = (each for each in self._clients.values() if each.may_use(service_id))
         return next((each.client_key for each in clients), "")
+
+
+def _why_fewer(
+    rejected: Mapping[tuple[str, str], Sequence[str]], service_id: int, unsent: int
+) -> Sequence[str]:
+    """Why there are fewer records than were asked for.
+
+    rejected: for each code and rule, why payments were rejected. unsent: how many SMS had no units.
+    """
+    fewer = [
+        f"{len(whys)} of the payments got {code}: {whys[0]} [{rule}]"
+        for (code, rule), whys in rejected.items()
+    ]
+    if unsent:
+        fewer.append(
+            f"{unsent} SMS were not sent: service {service_id} has no units for them; "
+            "add some with `sandbox-sim ledger topup`"
+        )
+    return fewer
 
 
 async def _are_there(unit: Unit, sample: SampleRecords) -> bool:

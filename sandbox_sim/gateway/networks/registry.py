@@ -5,6 +5,7 @@ A breaker is in the memory of one process: each server counts the faults that it
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -54,6 +55,7 @@ class Networks:
         self.routes = routes
         self._clock = clock
         self._breakers = dict.fromkeys(self.by_name, Breaker())
+        self._submits: Mapping[str, Counter[Outcome]] = {name: Counter() for name in self.by_name}
         self._queries = {name: asyncio.Semaphore(QUERIES_AT_ONCE) for name in self.by_name}
 
     async def open(self, events_of: Callable[[str], NetworkEvents]) -> None:
@@ -94,6 +96,10 @@ class Networks:
         """The circuit breaker of a network."""
         return self._breakers[name]
 
+    def submits(self, name: str) -> Mapping[Outcome, int]:
+        """How many submits had each outcome, since this process started."""
+        return self._submits[name]
+
     async def submit(self, name: str, request: SubmitRequest) -> SubmitResult:
         """Send a request to a network, at most once; nothing leaves while its breaker is open.
 
@@ -103,7 +109,13 @@ class Networks:
         self._breakers[name] = breaker
         if not admitted:
             reason = f"the circuit breaker of network {name} is open"
-            return SubmitResult(Outcome.NOT_SENT, reason=reason)
+            result = SubmitResult(Outcome.NOT_SENT, reason=reason)
+        else:
+            result = await self._submitted(name, request)
+        self._submits[name][result.outcome] += 1
+        return result
+
+    async def _submitted(self, name: str, request: SubmitRequest) -> SubmitResult:
         try:
             result = await self.by_name[name].network.submit(request)
         except Exception:

@@ -1,6 +1,6 @@
 """The payment processor of mode S: the sandbox rules decide, and time settles.
 
-Source: service.1 to service.5, D14 to D16, D20.
+Source: service.1 to service.5, D14 to D16, D20, D33.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,14 @@ from functools import partial
 from typing import Final
 
 from sandbox_sim.domain import msisdn
-from sandbox_sim.domain.control.overrides import magic_override
+from sandbox_sim.domain.control.overrides import Override, magic_override
 from sandbox_sim.domain.jobs import Job
+from sandbox_sim.domain.payments.approval import (
+    APPROVAL_RULE,
+    HANDSET_PAGES,
+    approval_override,
+    is_approval,
+)
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, CardPage
 from sandbox_sim.domain.payments.magic_outcomes import MAGIC_RULE
 from sandbox_sim.domain.payments.payment import Payment
@@ -49,7 +55,8 @@ class SandboxProcessor:
     """Applies the sandbox rules, or what an override of the user asks for instead.
 
     settle_delay: from the 202 to the success. auto_complete: from the answer to a card payment to
-    its success, if no browser opens its page; zero if it never succeeds without one.
+    its success, if no browser opens its page; zero if it never succeeds without one. approval: how
+    long a payer has to approve a payment on the handset; None if no payer is asked.
     """
 
     def __init__(
@@ -63,6 +70,7 @@ class SandboxProcessor:
         sandbox: Sandbox,
         settle_delay: timedelta,
         auto_complete: timedelta,
+        approval: timedelta | None = None,
     ) -> None:
         self._ids = ids
         self._accounts = accounts
@@ -73,6 +81,7 @@ class SandboxProcessor:
         self._why_international = _why_international(sandbox)
         self._settle_delay = settle_delay
         self._auto_complete = auto_complete
+        self._approval = approval
 
     async def process(self, unit: Unit, request: PaymentRequest) -> Accepted | Rejected:
         """Decide a payment, and save its transaction if it leaves one."""
@@ -87,6 +96,8 @@ class SandboxProcessor:
             outcome, override = await self._overrides.decide(unit, payment, outcome)
         if magic_status is not None:
             override = magic_override(magic_status, override)
+        if self._approval is not None and outcome.code == Code.RECEIVED:
+            outcome, override = self._prompted(payment, self._approval, outcome, override)
         warnings = self._warnings(payment, outcome, repeated=repeated)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
@@ -114,6 +125,20 @@ class SandboxProcessor:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
         return decide(payment, self._sandbox, Facts(repeated, available))
 
+    @staticmethod
+    def _prompted(
+        payment: Payment, timeout: timedelta, outcome: Outcome, override: Override | None
+    ) -> tuple[Outcome, Override | None]:
+        """The outcome and the override of a payment after it was sent to its payer (D33)."""
+        asking = approval_override(payment, timeout, override)
+        if asking is None:
+            return outcome, override
+        why = (
+            f"the payer is asked at {HANDSET_PAGES}/{payment.party} for "
+            f"{timeout.total_seconds():g} s (setting approval)"
+        )
+        return outcome._replace(rule=APPROVAL_RULE, why=why), asking
+
     def _warnings(self, payment: Payment, outcome: Outcome, *, repeated: bool) -> tuple[str, ...]:
         """Remarks on what sandbox takes, and production or another setting refuses."""
         found = [REPEATED] if repeated else []
@@ -133,6 +158,8 @@ class SandboxProcessor:
         """Save the transaction; returns the jobs that end it, and further fields of the answer."""
         is_card = transaction.payment.operation is Operation.CARD
         delay = self._auto_complete if is_card else self._settle_delay
+        if transaction.override is not None and is_approval(transaction.override.id):
+            delay = timedelta()  # the prompt's own time counts
         if transaction.final_status is Status.PENDING or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
         due = transaction.initiated_at + delay

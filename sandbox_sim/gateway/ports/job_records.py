@@ -51,6 +51,10 @@ class JobRecords(Protocol):
         """The unclaimed jobs that are due later than this moment, earliest first."""
         ...
 
+    async def next_jobs(self, limit: int) -> Sequence[Job]:
+        """The unclaimed jobs that fall due next, earliest first, at most `limit`. Does not lock."""
+        ...
+
     async def next_due(self) -> datetime | None:
         """When the next free job falls due; None if there is none. Does not lock."""
         ...

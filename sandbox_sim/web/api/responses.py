@@ -105,7 +105,8 @@ def _short_body(code: str, message: str) -> bytes:
 def explain(entry: Entry, activity: ActivityLog) -> None:
     """Log one line about a request with its answer and why, as far as there may be one."""
     went_well = entry.code in ACCEPTED and not entry.warnings
-    level = activity.level_of_success if went_well else logging.INFO
+    level = logging.WARNING if entry.warnings else logging.INFO
+    level = activity.level_of_success if went_well else level
     if not log.isEnabledFor(level):
         return
     if not log.isEnabledFor(logging.DEBUG) and not activity.allows_request(

@@ -6,7 +6,7 @@ and then a cookie that is made from it.
 
 import hashlib
 import hmac
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from typing import Final
 from urllib.parse import quote
@@ -30,6 +30,7 @@ from sandbox_sim.web.control.errors import (
 from sandbox_sim.web.routes import CONTROL_PREFIX, Access
 
 SESSION_COOKIE: Final = "sandbox_sim_session"
+_HANDSET_COOKIE: Final = "sandbox_sim_handset"
 # They change nothing, so a link or an image on another site may send them.
 _SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 
@@ -116,17 +117,25 @@ class Guard:
 
     def __init__(self, token: str | None, hosts: Hosts) -> None:
         self._token = None if token is None else token.encode()
-        self._session = None if token is None else session_of(token).encode()
+        self._cookies = {} if token is None else {SESSION_COOKIE: session_of(token)}
+        self._handset_cookies = self._cookies | dict(
+            [] if token is None else [handset_cookie(token)]
+        )
         self._hosts = hosts
 
-    def protect(self, access: Access, handler: Handler) -> Handler:
+    def protect(
+        self, access: Access, handler: Handler, *, with_handset_cookie: bool = False
+    ) -> Handler:
         """The handler with the checks of its access; refusals are HTTP 401 and 403.
 
         A browser without a session is sent to the login page.
+        with_handset_cookie: the cookie of a phone opens a page, too.
         """
+        of_page = self._handset_cookies if with_handset_cookie else self._cookies
         checks: dict[Access, Callable[[web.Request], web.Response | None]] = {
-            Access.CONTROL: self._refuse_control,
-            Access.PAGE: self._refuse_page,
+            Access.CONTROL: partial(self._refuse_control, cookies=self._cookies),
+            Access.HANDSET: partial(self._refuse_control, cookies=self._handset_cookies),
+            Access.PAGE: partial(self._refuse_page, cookies=of_page),
             Access.OWN_PAGE: self._hosts.refuse_page,
             # By an image or a link, a page of another site can send a GET too.
             Access.DELIVERY: partial(self._hosts.refuse_page, safe_methods=frozenset()),
@@ -140,20 +149,24 @@ class Guard:
 
         return guarded
 
-    def _refuse_control(self, request: web.Request) -> web.Response | None:
-        return self._refuse_site(request) or self._refuse_token(request)
+    def _refuse_control(
+        self, request: web.Request, cookies: Mapping[str, str]
+    ) -> web.Response | None:
+        return self._refuse_site(request) or self._refuse_token(request, cookies)
 
-    def _refuse_page(self, request: web.Request) -> web.Response | None:
+    def _refuse_page(self, request: web.Request, cookies: Mapping[str, str]) -> web.Response | None:
         refusal = self._refuse_site(request)
-        if refusal is None and self._refuse_token(request) is not None:
+        if refusal is None and self._refuse_token(request, cookies) is not None:
             return _to_login(request)
         return refusal
 
     def _refuse_site(self, request: web.Request) -> web.Response | None:
         return self._hosts.refuse_host(request) or self._hosts.refuse_page(request)
 
-    def _refuse_token(self, request: web.Request) -> web.Response | None:
-        if self._token is None or self._has_session(request):
+    def _refuse_token(
+        self, request: web.Request, cookies: Mapping[str, str]
+    ) -> web.Response | None:
+        if self._token is None or _has_cookie(request, cookies):
             return None
         given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
         scheme, _, token = given.partition(b" ")
@@ -161,22 +174,33 @@ class Guard:
             return None
         return error_response(UNAUTHORIZED, "Send the header Authorization: Bearer <token>")
 
-    def _has_session(self, request: web.Request) -> bool:
-        """Whether a page of ours sent the request, after a login.
 
-        A browser sends the cookie for every port of the host. So what changes something must also
-        name our page in `Origin`, which `refuse_page` has checked.
-        """
-        if hdrs.COOKIE not in request.headers or self._session is None:
-            return False
-        cookie = request.cookies.get(SESSION_COOKIE, "").encode("utf-8", "surrogateescape")
-        from_page = request.method in _SAFE_METHODS or hdrs.ORIGIN in request.headers
-        return from_page and hmac.compare_digest(cookie, self._session)
+def _has_cookie(request: web.Request, cookies: Mapping[str, str]) -> bool:
+    """Whether a page of ours sent the request, after a login: it has one of these cookies.
+
+    A browser sends the cookie for every port of the host. So what changes something must also
+    name our page in `Origin`, which `refuse_page` has checked.
+    """
+    if hdrs.COOKIE not in request.headers:
+        return False
+    from_page = request.method in _SAFE_METHODS or hdrs.ORIGIN in request.headers
+    return from_page and any(
+        hmac.compare_digest(
+            request.cookies.get(name, "").encode("utf-8", "surrogateescape"), value.encode()
+        )
+        for name, value in cookies.items()
+    )
 
 
 def session_of(token: str) -> str:
     """The value of the session cookie: it shows that the browser was given the token."""
     return hmac.new(token.encode(), b"sandbox_sim session", hashlib.sha256).hexdigest()
+
+
+def handset_cookie(token: str) -> tuple[str, str]:
+    """The name and the value of the cookie of a phone; it is good for the handset pages only."""
+    value = hmac.new(token.encode(), b"sandbox_sim handset", hashlib.sha256).hexdigest()
+    return _HANDSET_COOKIE, value
 
 
 def _to_login(request: web.Request) -> web.Response:

@@ -42,6 +42,7 @@ BODY_TOO_LARGE: Final = ErrorCode(
     413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
 )
 INTERNAL_ERROR: Final = ErrorCode(500, "internal_error", "a fault of the server; the log has it")
+NO_METRICS: Final = ErrorCode(501, "no_metrics", "the extra `metrics` is not installed")
 STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
 
 # The catalogue of docs/control-api.md.
@@ -63,10 +64,13 @@ CATALOGUE: Final = (
     NO_CREDENTIALS,
     BODY_TOO_LARGE,
     INTERNAL_ERROR,
+    NO_METRICS,
     STORE_UNAVAILABLE,
 )
 _OF_ACCESS: Final = {
-    Access.CONTROL: (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
+    **dict.fromkeys(
+        (Access.CONTROL, Access.HANDSET), (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED)
+    ),
     Access.PAGE: (HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED),
     Access.OWN_PAGE: (ORIGIN_NOT_ALLOWED,),
     Access.DELIVERY: (ORIGIN_NOT_ALLOWED,),

@@ -29,7 +29,8 @@ def aiohttp_handler(route: Route, guard: Guard) -> Handler:
     handler = _handler_of(route, guard)
     if route.page is None:
         return handler
-    page = guard.protect(Access.PAGE, route.page)
+    of_handset = route.access is Access.HANDSET
+    page = guard.protect(Access.PAGE, route.page, with_handset_cookie=of_handset)
 
     async def for_browsers_too(request: web.Request) -> web.StreamResponse:
         return await (page if wants_page(request) else handler)(request)

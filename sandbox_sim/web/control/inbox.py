@@ -8,8 +8,8 @@ from typing import Final, Literal, TypedDict
 from aiohttp import web
 
 from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
-from sandbox_sim.domain.callbacks.inbox import InboxMessage, InboxMessageView, check_signature
+from sandbox_sim.domain.callbacks.inbox import InboxMessage, InboxMessageView
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.control.record_search import Records, inbox_of

@@ -8,6 +8,8 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from sandbox_sim.domain.suggestions import nearest
+
 
 class BadInput(Exception):
     """A body or a query that is refused with HTTP 400; the text names each wrong field."""
@@ -65,7 +67,11 @@ def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
-    return f"{name!r} is unknown: leave it out (there are {_listed(known)})"
+    parents, _, last = name.rpartition(".")
+    near = nearest(last, known)
+    if near is None:
+        return f"{name!r} is unknown: there are {_listed(known)}"
+    return f"{name!r} is unknown: did you mean {f'{parents}.{near}' if parents else near}?"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.control.overrides import (
@@ -32,7 +32,14 @@ class OutcomeBody(Input):
         None, description=f"one of {worded(Status)}"
     )
     response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
-    code: str | None = Field(None, pattern=_CODES, description=_CODE)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, document: Any) -> Any:
+        """Take `code`, the older name of `response_code`, unless both are there."""
+        if not isinstance(document, dict) or "response_code" in document:
+            return document
+        return {"response_code" if name == "code" else name: document[name] for name in document}
 
 
 class BehaviourBody(Input):
@@ -70,8 +77,6 @@ class OverrideBody(UserRuleBody):
 
     def contradiction(self) -> str | None:
         """What contradicts itself or the operation that is named, in a sentence; else None."""
-        if None not in {self.outcome.code, self.outcome.response_code}:
-            return "outcome.code is short for outcome.response_code: leave one of them out"
         asked = contradiction(self._override(), self.match.operation)
         return asked or super().contradiction()
 
@@ -83,8 +88,6 @@ class OverrideBody(UserRuleBody):
 
     def _override(self) -> Override:
         outcome = self.outcome.model_dump(mode="json", exclude_none=True)
-        if "code" in outcome:
-            outcome["response_code"] = outcome.pop("code")
         manner = self.callback.model_dump(mode="json", exclude_defaults=True)
         return parse_override(
             {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": manner}

@@ -299,4 +299,4 @@ def service_of(request: web.Request) -> int | None:
 
 def no_such(plural: str, name: str) -> web.Response:
     """HTTP 404 for a record that is not there."""
-    return error_response(NOT_FOUND, f"{plural} has no {name!r}, or has it no more")
+    return error_response(NOT_FOUND, f"there is no {name!r} among the {plural}, or it was deleted")

@@ -42,6 +42,7 @@ class Seeded(TypedDict):
     service_id: int
     payments: int
     messages: int
+    fewer: list[str]
     people: list[PersonView]
 
 
@@ -76,6 +77,7 @@ class SeedRoutes:
             "service_id": asked.service_id,
             "payments": seeded.payments,
             "messages": seeded.messages,
+            "fewer": list(seeded.fewer),
             "people": [
                 {
                     "name": person.name,

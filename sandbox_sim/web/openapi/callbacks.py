@@ -1,6 +1,6 @@
 """The callbacks of payments, as OpenAPI `callbacks`."""
 
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.web.api.response_models import CALLBACK_MODELS
 from sandbox_sim.web.openapi.json_schema import Schema, Schemas
 from sandbox_sim.web.routes import JSON

@@ -123,7 +123,7 @@ def _security(route: Route, facts: ServerFacts) -> list[dict[str, list[str]]]:
     match route.access:
         case Access.CLIENT:
             return [{"client": []}]
-        case Access.CONTROL:
+        case Access.CONTROL | Access.HANDSET:
             return [{"control": []}] if facts.needs_token else [{"control": []}, {}]
         case _:
             return []

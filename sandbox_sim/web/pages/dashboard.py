@@ -1,8 +1,8 @@
 """The dashboard at `/_sandbox/`: lists on the left, the timeline of one record on the right.
 
 The server renders every view, and its address names all of it: `view`, the search `q`, the chosen
-record `open` and the page `after`. static/dashboard.js asks for the same address again when
-something happens, and puts in what changed.
+record `open` and the page `after`. With `only=timeline` it is the newest record alone.
+static/dashboard.js asks for the same address again when something happens, and shows what changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from aiohttp import web
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.control.listing import Listing as PageOf
 from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
+from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.control.clock_view import shown as clock_shown
@@ -44,6 +45,17 @@ VIEWS: Final = {
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 _RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
 _LEDGER_PAGE: Final = 100
+_JOBS_SHOWN: Final = 8
+# Each kind of job in a word, and before the id of what it works on.
+_WORK: Final[Mapping[JobKind, tuple[str, str]]] = {
+    JobKind.SETTLE: ("settlement", "settle payment"),
+    JobKind.SETTLE_SMS: ("SMS", "settle SMS"),
+    JobKind.DELIVER: ("callback", "send callback"),
+    JobKind.RELEASE: ("held callback", "release callback"),
+    JobKind.DELIVER_LIVE: ("callback", "send callback"),
+    JobKind.ASK_NETWORK: ("question to a network", "ask a network about attempt"),
+    JobKind.READ_NOTIFICATION: ("notification", "read notification"),
+}
 _RULES_PAGE: Final = 200
 
 
@@ -54,14 +66,18 @@ class Asked(NamedTuple):
     search: Search
     open: str
     after: str
+    only_timeline: bool
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "Asked":
         """Read a query. What it does not understand is as if it were not there."""
         view = query.get("view", "")
         view = view if view in VIEWS else "payments"
-        names = [query.get(name, "")[:400].replace("\x00", "") for name in ("open", "after")]
-        return cls(view, parse_search(query.get("q", "").replace("\x00", "")), *names)
+        opened, after = (
+            query.get(name, "")[:400].replace("\x00", "") for name in ("open", "after")
+        )
+        search = parse_search(query.get("q", "").replace("\x00", ""))
+        return cls(view, search, opened, after, query.get("only") == "timeline")
 
 
 class DashboardRoutes:
@@ -117,10 +133,12 @@ class DashboardRoutes:
             "views": VIEWS,
             "view": asked.view,
             "search": asked.search,
+            "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
             "troubles": troubles_of(callbacks),
             "needs_login": self._needs_login,
             "url": settings.url,
+            "number": asked.search.number or settings.number,
             **await self._content(asked, settings),
         }
         return await self._templates.page(request, "dashboard.html", context)
@@ -164,5 +182,12 @@ class DashboardRoutes:
         }
 
     async def _clock_context(self) -> Mapping[str, Any]:
-        due = await self._store.run(lambda unit: unit.next_due())
-        return {**clock_shown(self._clock), "due": None if due is None else iso(due)}
+        jobs = await self._store.run(lambda unit: unit.next_jobs(_JOBS_SHOWN))
+        return {**clock_shown(self._clock), "jobs": [_due(job) for job in jobs]}
+
+
+def _due(job: Job) -> Mapping[str, str]:
+    """What a job will do: in a word, and in a sentence without its end."""
+    short, words = _WORK[job.kind]
+    about = f"{words} {job.subject} of service {job.service_id}"
+    return {"at": iso(job.due_at), "short": short, "words": about}

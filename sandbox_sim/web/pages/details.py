@@ -58,10 +58,12 @@ class Details:
         payment = await self._one(TRANSACTIONS, match)
         if payment is None:
             return None
-        entry = await self._request_of(service_id, payment["transaction_id"], _begun(payment))
+        entries = await self._requests_of(service_id, payment["transaction_id"])
+        entry = _beginning(entries, _begun(payment))
+        asked = any(each["operation"] == "status" for each in entries)
         found = await self._records.find(CALLBACKS, match, _MOST_CALLBACKS)
         postings = await self._postings(service_id, network_id)
-        return of_payment(payment, entry, found.records[::-1], postings, settings)
+        return of_payment(payment, entry, found.records[::-1], postings, settings, asked=asked)
 
     async def _of_request(self, name: str, settings: Settings) -> Timeline | None:
         entry = await self._one(REQUESTS, {"id": name})
@@ -71,7 +73,8 @@ class Details:
         if None not in {service_id, transaction_id} and _pays(entry):
             match = {"service_id": service_id, "transaction_id": transaction_id}
             for payment in (await self._records.find(TRANSACTIONS, match, 2)).records:
-                owner = await self._request_of(service_id, transaction_id, _begun(payment))
+                entries = await self._requests_of(service_id, transaction_id)
+                owner = _beginning(entries, _begun(payment))
                 if owner is not None and owner["id"] == name:
                     network_id = str(payment["network_transaction_id"])
                     return await self._of_payment(service_id, network_id, settings)
@@ -97,12 +100,10 @@ class Details:
         postings = await self._postings(message["service_id"], subject)
         return of_message(message, postings, settings)
 
-    async def _request_of(self, service_id: int, transaction_id: str, begun: str) -> Any:
-        """The request that began a transaction: the newest that came before it."""
+    async def _requests_of(self, service_id: int, transaction_id: str) -> Sequence[Any]:
+        """The newest requests that name a transaction."""
         match = {"service_id": service_id, "transaction_id": transaction_id}
-        found = await self._records.find(REQUESTS, match, _MOST_REQUESTS)
-        entries: Sequence[Any] = found.records
-        return next((each for each in entries if _pays(each) and each["at"] <= begun), None)
+        return (await self._records.find(REQUESTS, match, _MOST_REQUESTS)).records
 
     async def _postings(self, service_id: int, subject: str) -> Sequence[Any]:
         # With `after` the ledger adds up no balances.
@@ -113,6 +114,11 @@ class Details:
     async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
         found = await self._records.find(kind, match, 1)
         return next(iter(found.records), None)
+
+
+def _beginning(entries: Sequence[Any], begun: str) -> Any:
+    """The request that began a transaction: the newest payment that came before it."""
+    return next((each for each in entries if _pays(each) and each["at"] <= begun), None)
 
 
 def _begun(payment: Mapping[str, Any]) -> str:

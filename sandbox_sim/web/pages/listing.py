@@ -129,9 +129,11 @@ class Listing:
                 kept += search.accepts(_row(payment, None, callbacks)[1])
                 continue
             requests.take()
-            if entry["code"] in _LEFT and oldest and entry["at"] >= oldest:
-                if (place := taken.pop(_name(entry), None)) is not None:
-                    found[place] = (found[place][0], entry)
+            place = taken.pop(_name(entry), None) if entry["code"] in _LEFT else None
+            if place is not None:
+                found[place] = (found[place][0], entry)
+            elif entry["code"] in _LEFT and oldest and entry["at"] >= oldest:
+                continue
             elif entry["operation"] in _PAYMENTS:
                 found.append((None, entry))
                 kept += search.accepts(request_row(entry)[1])

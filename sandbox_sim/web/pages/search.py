@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from sandbox_sim.domain.msisdn import to_local
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
 
 _WORDS: Final = MappingProxyType(
@@ -39,6 +40,11 @@ class Search(NamedTuple):
     operations: tuple[str, ...]
     flags: tuple[str, ...]
     words: tuple[str, ...]
+
+    @property
+    def number(self) -> str | None:
+        """The phone number that it looks for, in local form."""
+        return next(filter(None, map(to_local, self.words)), None)
 
     def accepts(self, facts: Facts) -> bool:
         """Whether a record matches; its service is compared elsewhere."""

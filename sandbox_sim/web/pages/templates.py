@@ -1,7 +1,7 @@
 """Renders the templates of the pages. Jinja2 is imported when the first page is asked for."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ _FOLDER: Final = Path(__file__).with_name("templates")
 # Pages load only our own files, and their forms go only to us.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action {form_action}; frame-ancestors 'none'; base-uri 'none'"
+    "form-action {form_action}; frame-ancestors {frames}; base-uri 'none'"
 )
 # With `no-referrer`, browsers would send forms with `Origin: null`.
 _HEADERS: Final = {
@@ -31,10 +31,12 @@ class Templates:
     """The templates, with every value escaped, and the headers that every page has.
 
     base_path: the setting; the addresses of a page outside `/_sandbox/` begin with it.
+    framed_by: the hosts of other sites that may show our pages in frames.
     """
 
-    def __init__(self, base_path: str) -> None:
+    def __init__(self, base_path: str, framed_by: Iterable[str] = ()) -> None:
         self._base_path = base_path
+        self._frames = " ".join(host for host in framed_by if "[" not in host) or "'none'"
         self._environment = cache(_load_environment)
 
     async def page(
@@ -52,7 +54,9 @@ class Templates:
         """
         environment = await asyncio.to_thread(self._environment)
         text = environment.get_template(name).render(context, root=self._root(request))
-        policy = {"Content-Security-Policy": _POLICY.format(form_action=form_action)}
+        policy = {
+            "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
+        }
         return web.Response(
             text=text, content_type=HTML, status=status, headers={**_HEADERS, **policy}
         )

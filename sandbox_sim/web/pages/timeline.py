@@ -3,10 +3,13 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from sandbox_sim.domain.payments.approval import is_approval
 from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
+from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.web.pages.formats import as_json, money, operation_name, spaced, status_words, tone
 from sandbox_sim.web.pages.rows import Badge, Shown
 
@@ -14,7 +17,7 @@ from sandbox_sim.web.pages.rows import Badge, Shown
 class Settings(NamedTuple):
     """The settings that decide when the steps come.
 
-    url: the address of the gateway, for commands to copy.
+    url: the address of the gateway, for commands to copy. number: one of the allowlist.
     """
 
     settle_delay_ms: int
@@ -24,6 +27,7 @@ class Settings(NamedTuple):
     callback_retry_interval_s: float
     credentials: str
     url: str = ""
+    number: str = "0244000001"
 
 
 class Act(NamedTuple):
@@ -35,6 +39,13 @@ class Act(NamedTuple):
     done: str = "Done"
     primary: bool = False
     key: str = ""
+
+
+class Link(NamedTuple):
+    """A page of ours. path: below `/_sandbox/`."""
+
+    words: str
+    path: str
 
 
 class Step(NamedTuple):
@@ -56,6 +67,7 @@ class Step(NamedTuple):
     details: tuple[tuple[str, str], ...] = ()
     copies: tuple[tuple[str, str], ...] = ()
     acts: tuple[Act, ...] = ()
+    links: tuple[Link, ...] = ()
     asks: tuple[str, ...] = ()
     target: str = ""
     due: str | None = None
@@ -79,19 +91,38 @@ _ADVICE: Final = {
 }
 
 
+# Profiles without transaction_id, and advice where only the 2xx says that the callback was read.
+_WITHOUT_ID: Final = frozenset({"trans", "trans_bare"})
+_UNREAD: Final = (
+    "Acknowledged, and the status was never asked for. Does your receiver read transaction_id? The "
+    "profile {profile} has trans_ref in its place: then try the setting callback_profile = flat."
+)
+# How a payment ended that its payer was asked for.
+_OF_PAYER: Final = {
+    "000": "Approved on the handset, or by hand.",
+    "001": "Declined on the handset, or by hand.",
+    "003": "No answer within the setting approval_timeout_s, or cancelled by hand.",
+}
+
+
 def of_payment(
     payment: Shown,
     entry: Shown | None,
     callbacks: Sequence[Shown],
     postings: Sequence[Shown],
     settings: Settings,
+    *,
+    asked: bool,
 ) -> Timeline:
-    """The timeline of a transaction. callbacks: oldest first."""
+    """The timeline of a transaction. callbacks: oldest first.
+
+    asked: whether the client has asked for the status.
+    """
     steps = request_steps(entry, settings) if entry is not None else []
     steps.append(_settled(payment, entry, settings))
     steps += [_posted(posting) for posting in postings]
     for callback in callbacks:
-        steps += callback_steps(callback, settings)
+        steps += callback_steps(callback, settings, asked=asked)
     if not callbacks and payment["status"] != "002":
         steps.append(_no_callback(payment))
     party = " ".join(filter(None, (payment["nw"], spaced(payment["party"]))))
@@ -169,10 +200,15 @@ def request_steps(entry: Shown, settings: Settings) -> list[Step]:
     ]  # fmt: skip
 
 
-def callback_steps(callback: Shown, settings: Settings) -> list[Step]:
-    """Each attempt at a callback, and the one that comes next."""
+def callback_steps(callback: Shown, settings: Settings, *, asked: bool = True) -> list[Step]:
+    """Each attempt at a callback, and the one that comes next.
+
+    asked: whether the client has asked for the status, which shows that it read the callback.
+    """
     attempts = callback["attempts"]
     steps = [_attempt(callback, attempt, settings) for attempt in attempts]
+    if callback["state"] == "delivered" and not asked and callback["profile"] in _WITHOUT_ID:
+        steps[-1] = steps[-1]._replace(advice=_UNREAD.format(profile=callback["profile"]))
     path = f"callbacks/{quote(callback['id'], safe='')}"
     resend = Act("Send again", f"{path}/resend", done="The callback is sent again", key="r")
     retry = Act("Retry now", f"{path}/retry", done="The attempt was made", primary=True, key="r")
@@ -233,6 +269,15 @@ def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
     target = (
         f"transactions/{payment['service_id']}/{quote(payment['transaction_id'], safe='')}/settle"
     )
+    approval = override is not None and is_approval(override["id"])
+    if status == "002" and approval:
+        phone = Link(f"Open handset {spaced(payment['party'])}", f"handset/{payment['party']}")
+        due = _later(payment["timeline"][0]["at"], payment["override"]["delay_ms"])
+        return Step(
+            "wait", "Waiting for the payer", due, Badge(status, status_words(status)),
+            "The handset asks for a PIN (setting approval). Without an answer it becomes 003.",
+            "D33", links=(phone,), asks=("settle",), target=target, due=due,
+        )  # fmt: skip
     if status == "002":
         waits = (
             f"The payment page decides; unopened it pays after card_auto_complete_ms = "
@@ -248,6 +293,8 @@ def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
         )  # fmt: skip
     if entry is not None and entry["code"] == "015":
         text = "The decline is simulated: it fails at once and sends no callback."
+    elif approval:
+        text = _OF_PAYER[status]
     elif override is not None:
         text = f"An override applied: {json.dumps(override)}."
     elif payment["operation"] == "card":
@@ -256,6 +303,10 @@ def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
         text = f"After the setting settle_delay_ms = {settings.settle_delay_ms}, or by hand."
     at = payment["timeline"][-1]["at"]
     return Step(tone(status), "Settled", at, Badge(status, status_words(status)), text)
+
+
+def _later(at: str, delay_ms: int) -> str:
+    return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
 def _no_callback(payment: Shown) -> Step:

@@ -39,7 +39,6 @@ class PlainRequest:
     method: ClassVar = hdrs.METH_POST
     version: ClassVar = HttpVersion11
     keep_alive: ClassVar = True
-    scheme: ClassVar = "http"
     content: ClassVar = EMPTY_PAYLOAD
 
     def __init__(
@@ -54,6 +53,13 @@ class PlainRequest:
     def transport(self) -> asyncio.Transport | None:
         """None when the connection is lost."""
         return self.writer.transport
+
+    @property
+    def scheme(self) -> str:
+        """`https` where the connection is secured."""
+        transport = self.writer.transport
+        secured = transport is not None and transport.get_extra_info("sslcontext") is not None
+        return "https" if secured else "http"
 
     async def read(self) -> bytes:
         """The body."""

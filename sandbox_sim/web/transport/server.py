@@ -6,10 +6,13 @@ A connection is served by the first of these that can be used:
 2. `GatewayProtocol`, aiohttp's protocol as we extend it: after `Connection`, or from the start
    where the setting `fast_path` is off or aiohttp lacks an internal that `Connection` needs;
 3. aiohttp's own protocol, where it lacks an internal that `GatewayProtocol` needs.
+
+With TLS, a handshake comes before each of them: `tls.py`.
 """
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,6 +36,7 @@ from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
+from sandbox_sim.web.transport.tls import TlsServer
 from sandbox_sim.web.transport.write_batching import WriteBatcher
 
 if TYPE_CHECKING:
@@ -114,9 +118,15 @@ class _Server(web.Server):
 
 
 class GatewayRunner(web.AppRunner):
-    """An `AppRunner` for the application of `make_app`."""
+    """An `AppRunner` for the application of `make_app`. tls: None serves plain HTTP."""
 
-    def __init__(self, app: web.Application, *, shutdown_timeout: float = GRACE_S) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        *,
+        shutdown_timeout: float = GRACE_S,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         super().__init__(
             app,
             access_log=None,
@@ -125,6 +135,20 @@ class GatewayRunner(web.AppRunner):
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
+        self._tls = tls
+
+    @property
+    def new_connection(self) -> Callable[[], asyncio.Protocol]:
+        """What makes the protocol of a new connection, once the runner is set up."""
+        plain = super().server
+        if plain is None:
+            raise RuntimeError("the runner is not set up")
+        return plain if self._tls is None else TlsServer(plain, self._tls, self.app[CLIENTS])
+
+    @property
+    def server(self) -> Any:
+        """The same for a site of aiohttp, which listens with it; None before the setup."""
+        return None if super().server is None else self.new_connection
 
     async def setup(self) -> None:
         """Start the application, and choose how connections are served.
@@ -133,7 +157,7 @@ class GatewayRunner(web.AppRunner):
         what every way needs.
         """
         await super().setup()
-        plain = self.server
+        plain = super().server
         absent = missing(aiohttp_internals.REQUIRED, plain)
         if plain is None or absent:
             raise RuntimeError(f"{_lacks(absent)}; install the version that pyproject.toml names")

@@ -1,4 +1,7 @@
-"""Adapters that break one promise each, and the token network that the shipped ones are not."""
+"""Adapters that each break one rule of the contract, and an adapter for a network with tokens.
+
+No adapter of this project needs tokens, so the proof about tokens is tested with the latter.
+"""
 
 import asyncio
 import json
@@ -10,7 +13,7 @@ from typing import Any
 
 from sandbox_sim.adapters.networks.http_client import HttpAnswer
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork
-from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.callbacks.signature import sign
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
@@ -39,7 +42,7 @@ class Doubles(UpstreamNetwork):
 
 
 class Repeats(UpstreamNetwork):
-    """Sends again where it got no answer."""
+    """Submits a request again if its outcome is unknown."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         first = await super().submit(request)
@@ -50,7 +53,7 @@ class Repeats(UpstreamNetwork):
 
 
 class CallsDoubtFailed(UpstreamNetwork):
-    """Takes no answer for a failure."""
+    """Reports an unknown outcome as a failure."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         result = await super().submit(request)
@@ -59,7 +62,7 @@ class CallsDoubtFailed(UpstreamNetwork):
 
 
 class SendsAnything(UpstreamNetwork):
-    """Sends what it does not declare, as something else."""
+    """Sends a request that it does not declare, changed into a collection in GHS."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         if self.capabilities.objection(request):
@@ -68,7 +71,7 @@ class SendsAnything(UpstreamNetwork):
 
 
 class CallsNothingUnknown(UpstreamNetwork):
-    """Does not know that nothing was sent."""
+    """Reports an unknown outcome although nothing was sent."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         result = await super().submit(request)
@@ -77,14 +80,14 @@ class CallsNothingUnknown(UpstreamNetwork):
 
 
 class Floats(UpstreamNetwork):
-    """Has the amount as a float on the way."""
+    """Converts the amount to a float before it sends it."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         return await super().submit(replace(request, amount=Decimal(repr(float(request.amount)))))
 
 
 class NewReference(UpstreamNetwork):
-    """Repeats with another reference."""
+    """Sends a repeated request with another reference."""
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         name = f"{request.reference}-2" if request.repeated else request.reference
@@ -100,7 +103,7 @@ class LogsTheKey(UpstreamNetwork):
 
 
 class LeavesATask(UpstreamNetwork):
-    """Begins a task that nobody ends."""
+    """Starts a task and does not end it."""
 
     async def open(self, events: NetworkEvents) -> None:
         await super().open(events)
@@ -108,7 +111,7 @@ class LeavesATask(UpstreamNetwork):
 
 
 class HealthPays(UpstreamNetwork):
-    """Makes a payment to see whether one can."""
+    """Makes a payment as its health check."""
 
     async def health(self) -> Health:
         body = {"transaction_id": "health", "nw": "MTN", "amount": 1}
@@ -119,7 +122,7 @@ class HealthPays(UpstreamNetwork):
 
 
 class AlwaysPending(UpstreamNetwork):
-    """Reads no decision."""
+    """Reports every transaction that the network knows as pending."""
 
     async def status(self, query: StatusQuery) -> StatusResult:
         result = await super().status(query)
@@ -127,7 +130,7 @@ class AlwaysPending(UpstreamNetwork):
 
 
 class MissingIsFailed(UpstreamNetwork):
-    """Takes an unknown reference for a failure."""
+    """Reports a reference that the network does not know as failed."""
 
     async def status(self, query: StatusQuery) -> StatusResult:
         result = await super().status(query)
@@ -135,7 +138,7 @@ class MissingIsFailed(UpstreamNetwork):
 
 
 class SilenceIsMissing(UpstreamNetwork):
-    """Takes no answer for a reference that is not known."""
+    """Reports a reference as not found if the query got no answer."""
 
     async def status(self, query: StatusQuery) -> StatusResult:
         result = await super().status(query)
@@ -143,21 +146,21 @@ class SilenceIsMissing(UpstreamNetwork):
 
 
 class FillsIn(UpstreamNetwork):
-    """Says that the network repeated the reference, whatever it said."""
+    """Reports the reference of the query as if the network had repeated it."""
 
     async def status(self, query: StatusQuery) -> StatusResult:
         return replace(await super().status(query), echo=Echo(query.reference))
 
 
 class VerifiesAll(UpstreamNetwork):
-    """Believes everybody."""
+    """Accepts every signature."""
 
     def verify(self, raw: RawNotification) -> bool:
         return True
 
 
 class VerifiesRewritten(UpstreamNetwork):
-    """Takes the signature over the body written anew."""
+    """Verifies the signature over a body that it parsed and wrote again."""
 
     def verify(self, raw: RawNotification) -> bool:
         body = compact(json.loads(raw.body)).encode()
@@ -165,14 +168,14 @@ class VerifiesRewritten(UpstreamNetwork):
 
 
 class VerifiesStripped(UpstreamNetwork):
-    """Does not sign every byte."""
+    """Verifies the signature over the body without the whitespace around it."""
 
     def verify(self, raw: RawNotification) -> bool:
         return super().verify(raw._replace(body=raw.body.strip()))
 
 
 class NamesNothing(UpstreamNetwork):
-    """Does not say which attempt a notification is about."""
+    """Leaves out which attempt a notification is about."""
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         (found,) = super().parse(raw)
@@ -180,7 +183,7 @@ class NamesNothing(UpstreamNetwork):
 
 
 class ReadsNoFailure(UpstreamNetwork):
-    """Takes every notification for a success."""
+    """Reports every notification as a success."""
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         (found,) = super().parse(raw)
@@ -188,7 +191,7 @@ class ReadsNoFailure(UpstreamNetwork):
 
 
 class RaisesAnything(UpstreamNetwork):
-    """Lets its parser's exceptions out."""
+    """Raises an error of its parser instead of `UnreadableNotification`."""
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         try:
@@ -198,7 +201,7 @@ class RaisesAnything(UpstreamNetwork):
 
 
 class WithTokens(UpstreamNetwork):
-    """A network that wants a token, and renews it once however many wait."""
+    """An adapter for a network with tokens. It renews a token once for all submits that wait."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -231,14 +234,14 @@ class WithTokens(UpstreamNetwork):
 
 
 class RenewsForEach(WithTokens):
-    """Asks for a token for each request that was turned away."""
+    """Fetches a new token for each request that was refused."""
 
     async def renew(self, used: str) -> None:
         await self.fetch()
 
 
 class TokenDialect(UpstreamDialect):
-    """Another gateway that wants a token, which none of the interface does."""
+    """Another gateway, which requires a token. The interface itself has no tokens."""
 
     needs_tokens = True
 

@@ -1,4 +1,4 @@
-"""What an adapter is given in tests: events that are kept, a clock that stands still."""
+"""The environment of an adapter in tests: recorded events, and a clock that stands still."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,7 +19,7 @@ from sandbox_sim.gateway.ports.network import (
 
 @dataclass
 class KeptEvents:
-    """Keeps what an adapter tells."""
+    """Records the events that an adapter reports."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The other side of the simulated network: its carrier."""
+"""The peer of the simulated network, with which the contract tests steer it."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from sandbox_sim.testing.network_contract import (
 
 
 class SimulatedPeer:
-    """The carrier of the simulated network."""
+    """Steers the carrier of the simulated network, and reports what arrived there."""
 
     faults = frozenset({Fault.CLOSE_BEFORE_READ, Fault.CLOSE_AFTER_READ})
     addresses = frozenset({Address.SERVING, Address.CLOSED})

@@ -10,8 +10,8 @@ from tests.adapters.networks.upstream_dialect import UpstreamDialect
 pytestmark = pytest.mark.decision("D39")
 
 OF = {proof.name: proof for proof in PROOFS}
-# What each proof must find; a fault that leaves a doubt is met by adapters that send again, and by
-# adapters that call the doubt a failure.
+# A proof, and an adapter that it must find. A fault that leaves the outcome unknown must find
+# adapters that send again, and adapters that report a failure.
 DOUBTS = sorted(set(Fault) - {Fault.CLOSE_AFTER_ANSWER})
 BREAKS: list[tuple[str, type[UpstreamNetwork]]] = [
     ("every_declared_operation_arrives_once", broken.Doubles),

@@ -1,4 +1,4 @@
-"""Cassettes: a readable file, exact numbers, and one replacement for each text about a person."""
+"""Cassettes are readable files with exact numbers; each personal text has one replacement."""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Our own adapters keep the contract."""
+"""The adapters of this project keep the contract."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
 pytestmark = pytest.mark.decision("D39")
 
-# What the requests of the suite have in them about a person.
+# The personal data in the requests of the suite.
 PERSONAL = (CANARY_CARD, "0244000001", "233244000001", "Ama", "200000000001")
 
 
@@ -34,7 +34,7 @@ def texts_in(folder: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def recording_peer() -> AsyncIterator[Peer]:
-    """The other side of an adapter that records; no secret and no number is in a cassette."""
+    """The peer of an adapter that records. No cassette may contain a secret or personal data."""
     with TemporaryDirectory() as folder:
         async with http_peer(UpstreamDialect(record=Path(folder))) as peer:
             yield peer

@@ -1,4 +1,4 @@
-"""A submit leaves once; only what changes nothing is asked again."""
+"""The client sends a submit once; it repeats only a query, which changes nothing."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ OK = HttpReply(200, b"{}")
 
 
 class Served:
-    """A client, the server that it calls, and what each saw."""
+    """A client, the server that it calls, and what each of them recorded."""
 
     def __init__(self, replies: Sequence[HttpReply]) -> None:
         self.requests: list[HttpRequest] = []
@@ -61,7 +61,7 @@ async def served(*replies: HttpReply) -> AsyncIterator[Served]:
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
 @pytest.mark.parametrize("fault", [Fault.CLOSE_AFTER_READ, Fault.RESET_AFTER_READ])
 async def test_no_method_is_repeated_on_a_connection_that_breaks(method: str, fault: Fault) -> None:
-    """aiohttp repeats all of these but POST by itself, on a fresh connection too."""
+    """aiohttp alone would repeat all of these except POST, even on a new connection."""
     async with served() as both:
         both.server.misbehave(fault)
         answer = await both.submit(method)
@@ -158,7 +158,7 @@ async def test_a_query_is_given_up_after_three_tries() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_query_is_given_up_after_three_broken_connections(method: str) -> None:
-    """aiohttp would send a GET once more by itself for each of them."""
+    """aiohttp alone would repeat a GET once for each broken connection."""
     async with served() as both:
         for _ in range(9):
             both.server.misbehave(Fault.RESET_AFTER_READ)

@@ -1,4 +1,4 @@
-"""`upstream` records payments at a gateway of ours, and answers from the records without one."""
+"""`upstream` records payments at a sandbox gateway, and replays them without a gateway."""
 
 import json
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, upstream
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.vocabulary import Operation
@@ -29,7 +29,7 @@ A_SECOND = timedelta(seconds=1)
 
 
 class Opened:
-    """An open adapter with its clock and what it told."""
+    """An open adapter with its clock and the events that it reported."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         surroundings = environment()
@@ -39,7 +39,7 @@ class Opened:
         self.network, self.clock, self.told = network, surroundings.clock, KeptEvents()
 
     async def advance(self) -> None:
-        """Move its clock by a second, and let it send what is due."""
+        """Move the clock by one second, and let the adapter send what is due."""
         self.clock.move_to(self.clock.now() + A_SECOND)
         for _ in range(10):
             await self.clock.pause(0)
@@ -71,12 +71,12 @@ async def record(sandbox: Sandbox, folder: Path, asked: SubmitRequest) -> None:
 
 
 def cassettes_in(folder: Path) -> dict[str, str]:
-    """The texts of the files by their names, in order."""
+    """The texts of the cassette files, sorted by file name."""
     return {file.name: file.read_text("utf-8") for file in sorted(folder.iterdir())}
 
 
 def paid(sandbox: Sandbox, **fields: Any) -> SubmitRequest:
-    """A payment whose callback comes to an inbox of the sandbox."""
+    """A payment request whose callback goes to an inbox of the sandbox."""
     values = {"party": "0244123450", "nickname": "Ama Mensah", **fields}
     return request(notification_url=sandbox.inbox_url("A1"), **values)
 

@@ -33,7 +33,7 @@ async def opened(**settings: Any) -> AsyncIterator[tuple[SimulatedNetwork, KeptE
 
 
 async def pass_on() -> None:
-    """Let the notifications that are due go out."""
+    """Let the network deliver the notifications that are due."""
     for _ in range(5):
         await asyncio.sleep(0)
 

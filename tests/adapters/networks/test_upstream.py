@@ -1,4 +1,4 @@
-"""Another gateway as a network, against a gateway of ours and against single answers."""
+"""The adapter `upstream`, against a sandbox gateway and against single scripted answers."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -11,7 +11,8 @@ import pytest
 
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, upstream
 from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, compose
+from sandbox_sim.domain.callbacks.callbacks import compose
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.networks.reports import Echo
@@ -132,7 +133,7 @@ async def test_health_asks_for_no_operation(sandbox: Sandbox) -> None:
 async def answered(
     answer: HttpReply, *, status: bool = False, repeated: bool = False
 ) -> tuple[SubmitResult | StatusResult, Sequence[HttpRequest]]:
-    """What the adapter makes of one answer."""
+    """The result that the adapter makes of one answer, and the requests that it sent."""
     requests: list[HttpRequest] = []
     server = FaultServer(requests.append, lambda _: answer, lambda _: answer)
     async with server.running(), opened(server.url) as network:
@@ -223,7 +224,7 @@ async def test_the_client_s_fields_go_on_and_the_callback_comes_to_us() -> None:
 @pytest.mark.parametrize("profile", Profile)
 @pytest.mark.parametrize("status", [Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED])
 def test_a_callback_in_every_profile_is_read(profile: Profile, status: Status) -> None:
-    """As a gateway of ours writes and signs it."""
+    """A sandbox gateway writes and signs the callback."""
     assert profile in BODIES
     decided = transaction(transaction_id="R1").moved(status, SETTLED)
     callback = compose(decided, profile, "sandbox_secret", "C1", NOON)

@@ -1,4 +1,4 @@
-"""The other side of `upstream`: another gateway."""
+"""The other gateway that the contract tests connect `upstream` to."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork, UpstreamSettings
 from sandbox_sim.domain import money
-from sandbox_sim.domain.callbacks.callbacks import SIGNATURE_HEADER, sign
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, sign
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
@@ -31,7 +31,7 @@ def reply(status: int, code: str, **fields: object) -> HttpReply:
 
 
 class UpstreamDialect:
-    """How another gateway speaks. `adapter` is broken on purpose in the tests of the contract."""
+    """The paths and messages of another gateway. Some tests pass an `adapter` that is broken."""
 
     secrets = (SECRET,)
     large_operation = Operation.DEPOSIT

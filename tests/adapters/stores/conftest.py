@@ -1,4 +1,4 @@
-"""The stores that the contract is held against. A new store is one more line in `STORES`."""
+"""The stores that the contract tests run with. A new store is one more line in `STORES`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,7 +22,7 @@ from tests.sqlite_files import IN_MEMORY
 if TYPE_CHECKING:  # asyncpg may be missing
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
-# A lease so long that after its first beat a Postgres store has no other while a test lasts.
+# With this lease a Postgres store has its first heartbeat and no other while a test lasts.
 AN_HOUR = timedelta(hours=1)
 
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[Store]]
@@ -46,7 +46,7 @@ async def _sqlite(clock: Clock) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def _postgres(clock: Clock) -> AsyncIterator[Store]:
-    url = postgres.empty_database()  # which ends the test where there is none
+    url = postgres.empty_database()  # skips or fails the test if there is no Postgres
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     store = PostgresStore(url, clock, lease=AN_HOUR)
@@ -96,9 +96,9 @@ def url() -> str:
 async def open_postgres(
     url: str, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[OpenPostgres]:
-    """Opens one more store on the same database, closed at the end.
+    """Opens one more store on the same database, and closes it after the test.
 
-    Its first beat is over then.
+    Returns the store after its first heartbeat.
     """
     from sandbox_sim.adapters.stores.postgres import postgres_notifications  # noqa: PLC0415
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
@@ -129,7 +129,7 @@ async def other(open_postgres: OpenPostgres) -> "PostgresStore":
 
 
 async def first_beat(store: "PostgresStore") -> None:
-    """Return when it is over, so that nothing of it is taken for what the test does."""
+    """Wait for the first heartbeat, so that a test does not mistake its effects for others."""
     await eventually(lambda: store._cleanup is not None and store._cleanup.done())
 
 
@@ -138,7 +138,7 @@ async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job
 
 
 async def eventually(condition: Callable[[], bool | Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; the bound is for what is broken."""
+    """Return as soon as the condition holds; raise `TimeoutError` after 20 seconds."""
     async with asyncio.timeout(20):
         while True:
             found = condition()

@@ -1,4 +1,4 @@
-"""Callbacks in every store: their states are kept, and waiting ones are never forgotten."""
+"""Callbacks in every store: each state is kept, and a callback that waits is never deleted."""
 
 from datetime import datetime
 from operator import methodcaller
@@ -49,7 +49,7 @@ async def test_a_callback_comes_back_in_its_state(
 
 
 async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path: Path) -> None:
-    """Such a version writes `pending` between two attempts."""
+    """An older version writes `pending` between two attempts."""
     path = tmp_path / "state.sqlite3"
     async with opened(path) as store:
         await store.run(methodcaller("save_callback", tried("C1", REFUSED)))
@@ -63,7 +63,7 @@ async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path:
 
 
 class TestBringForward:
-    """The next attempts at callbacks that come earlier than planned."""
+    """The unit makes planned attempts at callbacks due earlier."""
 
     async def add(self, store: Store, **due: datetime) -> None:
         for name, due_at in due.items():

@@ -1,4 +1,4 @@
-"""Texts and numbers that a database may stumble over: kept whole, or refused by a `StoreError`."""
+"""Difficult texts and numbers: a store keeps them exactly, or refuses them with a `StoreError`."""
 
 from collections.abc import Awaitable, Callable
 from itertools import product
@@ -31,7 +31,7 @@ def shown(text: str) -> str:
 
 
 async def written_and_read(unit: Unit, text: str, network_id: str = "10000000001") -> list[bool]:
-    """Whether each record that has this text comes back as it was."""
+    """Whether each record with this text is read as it was written."""
     paid = transaction(
         network_id,
         transaction_id=text,

@@ -1,4 +1,4 @@
-"""Every store tells the live feed of what was committed, once, in order, and of nothing else."""
+"""Every store publishes each committed change to the live feed once, in order, and nothing else."""
 
 import asyncio
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def reader(feed: Feed) -> Iterator[Reader]:
 
 
 async def heard(reader: Reader) -> list[tuple[str, int | None]]:
-    """The type and the service of what it hears now."""
+    """The type and the service of each event that the reader gets now."""
     return [(told.event.type.value, told.event.service_id) for told in await reader.take(0) or ()]
 
 
@@ -43,7 +43,7 @@ async def test_what_is_written_is_told(
         await unit.add_transaction(transaction())
         await unit.save_transaction(transaction(party="0244000002"))
         await unit.add_live_transaction(transaction())
-        await unit.add_live_transaction(transaction("10000000002"))  # which is refused
+        await unit.add_live_transaction(transaction("10000000002"))  # refused: T1 is in use
         await unit.save_live_transaction(transaction())
         await unit.save_callback(callback())
         await unit.add_messages([message("M1"), message("M2")])
@@ -75,7 +75,7 @@ async def test_what_is_written_is_told(
 
 
 async def test_what_is_taken_back_is_not(telling: EventPublishingStore, reader: Reader) -> None:
-    """Those that share a commit with the one that fails are told of once all the same."""
+    """Changes that share a commit with the failed unit are still published once."""
 
     async def fails(unit: Unit) -> None:
         await unit.add_transaction(transaction("10000000001"))
@@ -118,7 +118,7 @@ async def test_before_anybody_listens_the_unit_is_the_store_s_own(
         assert await telling.run(kind) is not own
 
 
-# The methods that publish nothing: they read, or write what no reader and no waiter waits for.
+# The methods that publish nothing: they read, or write what no reader or waiter waits for.
 SILENT = {
     *("transaction", "transaction_by_network_id", "list_transactions", "card_page"),
     *("callback", "list_callbacks", "services_with_held_callbacks", "inbox_messages"),
@@ -126,7 +126,7 @@ SILENT = {
     *("list_entries", "dropped_entries", "next_due", "user_rules", "user_rule"),
     *("snapshots", "clock", "add_card_page", "release_callbacks", "clear_inbox"),
     *("clear_entries", "add_job", "claim_due", "finish", "announce", "save_snapshot"),
-    *("delete_snapshot", "reserve", "bring_forward", "jobs_after"),
+    *("delete_snapshot", "reserve", "bring_forward", "jobs_after", "next_jobs"),
     *("live_transaction", "live_payment", "delete_live_transaction", "list_live_transactions"),
     *("add_attempt", "attempt", "save_attempt", "saved_request", "find_attempts", "attempts_of"),
     *("open_attempts", "doubtful_attempts", "enter", "book_balances", "book_legs"),
@@ -136,7 +136,7 @@ SILENT = {
 
 
 def test_each_method_of_a_unit_publishes_events_or_is_listed_as_silent(clock: VirtualClock) -> None:
-    """A new one fails here until somebody has decided."""
+    """A new method fails this test until it publishes events or is added to `SILENT`."""
     methods = {name for name in dir(Unit) if not name.startswith("_")}
 
     assert set(events_of_units(clock)) == methods - SILENT

@@ -1,4 +1,4 @@
-"""Numbers that ids are made of: nobody gets one that somebody has, whatever becomes of the rest."""
+"""Numbers for ids: a store never reserves the same one twice, also after a reset or a snapshot."""
 
 import pytest
 

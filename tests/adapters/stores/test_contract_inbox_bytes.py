@@ -1,4 +1,4 @@
-"""All inboxes together keep so many bytes; the oldest delivery of all is the first to go."""
+"""All inboxes together have a limit in bytes; the oldest delivery of all is deleted first."""
 
 from operator import methodcaller
 
@@ -19,7 +19,7 @@ def large(name: str, body: str = LARGE) -> InboxMessage:
 
 @pytest.fixture(autouse=True)
 def bound(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Room for three large deliveries."""
+    """A limit of three large deliveries."""
     bound = 3 * inbox.size_of(large("D"))
     monkeypatch.setattr(inbox, "KEPT_INBOX_BYTES", bound)
     return bound

@@ -104,7 +104,7 @@ async def test_a_finished_job_is_gone_and_lost_to_whoever_finishes_it_again(stor
 
 
 async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: Store) -> None:
-    """Or a callback on the wire would leave a trace of its service that was reset."""
+    """Otherwise a callback that is being sent would leave a record of a service that was reset."""
     await add(store, job())
     (claimed,) = await claim(store)
     await store.run(lambda unit: unit.reset(None))
@@ -121,7 +121,7 @@ async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: St
 
 @pytest.mark.parametrize("subject", ["another", "one"])
 async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject: str) -> None:
-    """A number may be given again, and the next attempt at a callback has the same subject."""
+    """A number may be used again, and the next attempt at a callback has the same subject."""
     await add(store, job("one"))
     (claimed,) = await claim(store)
 
@@ -155,6 +155,21 @@ async def test_next_due_is_that_of_the_earliest_unclaimed_job(store: Store) -> N
     assert await next_due(store) == after(minutes=2)
 
 
+async def test_next_jobs_are_the_unclaimed_ones_that_fall_due_first(store: Store) -> None:
+    async def add(unit: Unit) -> None:
+        for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
+            await unit.add_job(job(f"in {seconds}", after(seconds=seconds)))
+
+    await store.run(add)
+    await store.run(lambda unit: unit.claim_due(NOW, 10))
+
+    found = await store.run(lambda unit: unit.next_jobs(4))
+    every_one = await store.run(lambda unit: unit.next_jobs(100))
+
+    assert [each.subject for each in found] == ["in 1", "in 2", "in 3", "in 4"]
+    assert [each.due_at for each in every_one] == [after(seconds=s) for s in range(1, 10)]
+
+
 async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None:
     await add(
         store,
@@ -172,7 +187,7 @@ async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None
 
 
 class TestWatching:
-    """Whoever sleeps until the next job must hear of an earlier one."""
+    """A scheduler that sleeps until the next job must be notified of an earlier one."""
 
     @pytest.fixture
     def noticed(self, store: Store) -> list[datetime]:
@@ -190,7 +205,7 @@ class TestWatching:
         store.watch_jobs(lambda due_at: seen.append(f"noticed {due_at:%H:%M}"))
         await store.run(work)
 
-        # A store may say it once more, when it looks by itself.
+        # A store that polls as well may notify once more.
         assert seen[:2] == ["added", "noticed 09:01"]
         assert len(set(seen)) == 2
 

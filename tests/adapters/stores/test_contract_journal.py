@@ -1,4 +1,4 @@
-"""The journal of every store: entries as they were noted, of each service its own."""
+"""The journal of every store keeps entries as they were written, separately for each service."""
 
 from operator import methodcaller
 

@@ -1,4 +1,4 @@
-"""The ledger in every store: numbered postings in pages, and balances held against their sum."""
+"""The ledger in every store: numbered postings in pages, and balances compared with their sum."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -17,7 +17,7 @@ POSTINGS = [
     posting("500", subject="0"),
     posting("-1", reason="charge", subject="1", at=after(hours=1)),
     posting("500", subject="2", service_id=OTHER, at=after(hours=1)),
-    # A clock can be set back; the order is that of the postings all the same.
+    # A clock can be set back; the list still has the order in which they were posted.
     posting("1", reason="refund", subject="3"),
     posting("7", reason="deposited", subject="4", account=Account.PAYOUT, at=after(hours=2)),
     posting("9", reason="topup", subject="", service_id=OTHER, at=after(hours=2)),
@@ -160,7 +160,7 @@ async def test_page_and_audit_see_what_their_own_unit_posted(store: Store) -> No
 async def test_balance_and_sum_are_exact_to_the_last_digit(
     store: Store, amounts: list[str], expected: str | None
 ) -> None:
-    """Amounts come from JSON numbers, which may be far apart."""
+    """Amounts come from JSON numbers, which may be very large and very small."""
     for amount in amounts:
         await store.run(methodcaller("post", posting(amount)))
 

@@ -1,4 +1,4 @@
-"""The lists of every store: newest first, of one service or of all, from any record on."""
+"""The lists of every store: newest first, of one service or of all, starting after any record."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ SERVICES = (55, 56, 55, 56, 55)
 
 
 async def fill(unit: Unit) -> None:
-    """Five of each kind, a second apart, of two services by turns."""
+    """Write five records of each kind, one second apart, for two services in turn."""
     for number, service_id in enumerate(SERVICES):
         at = after(seconds=number)
         await unit.add_transaction(
@@ -44,7 +44,7 @@ LISTS: dict[str, tuple[Read, str, str]] = {
 }
 
 
-# The service, the record after which it goes on, the limit, and what is found.
+# The service, the record after which the list starts, the limit, and the expected result.
 FOUND: list[tuple[int | None, int | None, int, list[int]]] = [
     (None, None, 10, [4, 3, 2, 1, 0]),
     (None, None, 2, [4, 3]),
@@ -89,7 +89,7 @@ async def test_what_is_over_is_in_no_list(store: Store, clock: VirtualClock) -> 
 
 
 async def test_what_is_over_takes_no_room_in_a_stretch(store: Store, clock: VirtualClock) -> None:
-    """Whoever reads a list stretch by stretch takes a short one for the last."""
+    """A client that reads a list in pages takes a short page for the last one."""
 
     async def work(unit: Unit) -> None:
         await unit.add_transaction(transaction("10000000001", transaction_id="late"))

@@ -1,4 +1,4 @@
-"""What production mode keeps, in every store: payments, attempts, books, notifications."""
+"""What every store keeps for production mode: payments, attempts, the ledger, notifications."""
 
 import asyncio
 from decimal import Decimal
@@ -35,11 +35,11 @@ pytestmark = pytest.mark.decision("D39")
 
 
 class Broken(Exception):
-    """A unit that changes its mind."""
+    """Raised in a unit, so that the store rolls it back."""
 
 
 async def fill(unit: Unit) -> None:
-    """One record of each kind."""
+    """Write one record of each kind."""
     await unit.add_live_transaction(live_transaction(FIRST))
     await unit.add_attempt(attempt(), '{"amount":10.50}')
     await unit.enter(paid_in())

@@ -1,4 +1,4 @@
-"""Any sequence of units, some of which raise, leaves a store as a simple model says it must be."""
+"""After any sequence of units, some of which raise, a store has the state of a simple model."""
 
 import copy
 from collections.abc import Awaitable, Callable
@@ -30,15 +30,15 @@ IDS = ("T1", "T2")
 
 
 class Broken(Exception):
-    """A unit that changes its mind."""
+    """Raised in a unit, so that the store rolls it back."""
 
 
 @dataclass
 class Model:
-    """The state as plain lists, oldest first; slow and easy to see through.
+    """The state as plain lists, oldest first; slow, but easy to check.
 
-    jobs are numbered in the order in which they were promised; claimed are those that are at work,
-    each with the store's own. kept: what a snapshot holds, and when it was taken.
+    jobs: numbered in the order in which they were added. claimed: jobs that were claimed, each with
+    the job that the store returned. kept: the content of the snapshot, and when it was saved.
     """
 
     transactions: list[Transaction] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Model:
     kept: "tuple[Model, datetime] | None" = None
 
     def expected(self, now: datetime) -> dict[str, Any]:
-        """What `seen` must find."""
+        """What `seen` must return."""
         live = [t for t in self.transactions if t.expires_at > now]
         newest = {(t.service_id, t.transaction_id): t for t in live}
         amounts: dict[tuple[int, Account], Decimal] = {}
@@ -74,7 +74,7 @@ class Model:
 
 
 async def seen(unit: Unit, model: Model, now: datetime) -> dict[str, Any]:
-    """The same, read from the store."""
+    """The same values as `Model.expected`, read from the store."""
     live = [t for t in model.transactions if t.expires_at > now]
     amounts = {(s, a): await unit.balance(s, a) for s in SERVICES for a in Account}
     return {
@@ -96,7 +96,7 @@ async def seen(unit: Unit, model: Model, now: datetime) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Step:
-    """One write: which, on which service, and a number that makes it differ from its like."""
+    """One write: its name, its service, and a number that distinguishes it from similar writes."""
 
     write: str
     service_id: int
@@ -209,7 +209,7 @@ async def keep(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
 
 
 async def put_back(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
-    """All that was kept, as far from now as it was from the time it was kept at."""
+    """Restore the snapshot. Each time moves by the time since the snapshot was saved."""
     assert (await unit.restore_snapshot("kept", now) is None) is (model.kept is None)
     if model.kept is not None:
         kept, at = model.kept
@@ -242,7 +242,7 @@ WRITES: dict[str, Write] = {
 }
 
 steps = st.builds(Step, st.sampled_from(list(WRITES)), st.sampled_from(SERVICES), st.integers(0, 9))
-# How long after the one before, what it does, and whether it raises at the end.
+# The minutes since the unit before, the steps of the unit, and whether it raises at its end.
 units = st.tuples(st.sampled_from([0, 0, 1, 7, 40]), st.lists(steps, max_size=6), st.booleans())
 
 

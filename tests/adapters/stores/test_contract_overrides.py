@@ -1,4 +1,4 @@
-"""What overrides leave behind: with their transaction, and callbacks held back, in every store."""
+"""Overrides in every store: they are saved with their transaction, and they hold callbacks back."""
 
 from collections.abc import Sequence
 

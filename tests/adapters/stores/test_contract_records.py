@@ -1,4 +1,4 @@
-"""What every store does: what was written is read back, until the clock says that it is over."""
+"""Every store returns what was written, until it expires by the clock."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -78,14 +78,14 @@ async def test_an_address_that_is_kept_apart_is_read_back(store: Store) -> None:
     assert await store.run(lambda unit: unit.callback(SERVICE, "C1")) == kept
     assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == paid
 
-    # Its callback took the address over.
+    # The callback now has the address.
     called = paid._replace(callback_target=None)
     await store.run(lambda unit: unit.save_transaction(called))
     assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == called
 
 
 async def everything(unit: Unit) -> list[Any]:
-    """One of each record, by the key that it was saved under."""
+    """One record of each kind, read by the key that it was saved under."""
     return [
         await unit.transaction(SERVICE, "T1"),
         await unit.transaction_by_network_id(SERVICE, "10000000001"),
@@ -197,7 +197,7 @@ class TestTransactions:
         fields: dict[str, Any],
         found: bool,
     ) -> None:
-        """A settlement may come late: after a long delay, or a machine that slept."""
+        """A settlement may come late: after a long delay, or because the machine slept."""
         made = transaction(**fields)
         await store.run(lambda unit: unit.add_transaction(made))
         clock.move_to(after(hours=hours))

@@ -1,4 +1,4 @@
-"""A reset forgets all of a service and nothing of another, in every store."""
+"""A reset deletes all records of a service and none of another, in every store."""
 
 import contextlib
 from typing import Any
@@ -44,7 +44,7 @@ async def fill(unit: Unit) -> None:
 
 
 async def left(unit: Unit) -> dict[int, list[bool]]:
-    """What each service has of each kind."""
+    """Whether each service still has records of each kind."""
     found = {}
     for service_id, n in ((SERVICE, 1), (OTHER, 2)):
         messages, total = await unit.history(HistoryQuery(service_id))

@@ -11,7 +11,7 @@ from tests.records import NOW, SERVICE, after, job
 
 
 class Broken(Exception):
-    """What goes wrong in these units."""
+    """The error that these units raise."""
 
 
 async def broken(store: Store, write: Write) -> None:
@@ -40,7 +40,7 @@ async def test_what_can_be_read_and_the_order_of_jobs_are_as_before(store: Store
 
 
 async def test_the_same_write_works_the_next_time(store: Store) -> None:
-    """Nothing is left half done that would be in its way."""
+    """The failed write leaves nothing that makes the second one fail."""
     first: list[dict[str, Any]] = []
     for name, write in WRITES.items():
 
@@ -59,7 +59,7 @@ async def test_the_same_write_works_the_next_time(store: Store) -> None:
 
 
 async def start_anew(unit: Unit) -> None:
-    """Forget all but the clock."""
+    """Delete everything except the clock."""
     await unit.reset(None)
     for snapshot in await unit.snapshots():
         await unit.delete_snapshot(snapshot.name)
@@ -76,7 +76,7 @@ async def test_a_job_finished_in_a_broken_unit_is_still_claimed(store: Store) ->
 
 
 async def test_a_retry_added_in_a_broken_unit_is_not_there(store: Store) -> None:
-    """The record of an attempt: finish, and the next job, or neither."""
+    """A unit that records an attempt finishes its job and adds the next one, or does neither."""
     await store.run(lambda unit: unit.add_job(job()))
     (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 1))
 

@@ -1,4 +1,4 @@
-"""A snapshot keeps all of a service, or of all of them, and puts it back, in every store."""
+"""A snapshot saves and restores all records of one service or of all services, in every store."""
 
 from datetime import datetime
 from functools import partial
@@ -40,7 +40,7 @@ TRIED = Attempt(
 
 
 async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
-    """Leave two of everything, of which one is still to be done with."""
+    """Write two records of each kind: one that is finished, and one that is not."""
     own: dict[str, Any] = {"service_id": service_id}
     for n in (1, 2):
         name, network_id = f"{service_id}-{run}-{n}", f"1{service_id:05d}{run:04d}{n}"
@@ -60,7 +60,7 @@ async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
 
 
 async def of(unit: Unit, service_id: int) -> dict[str, Any]:
-    """All that a service has, jobs aside."""
+    """All records of a service, without jobs."""
     everything = Listing(service_id, limit=100)
     names = [f"{service_id}-{run}-{n}" for run in (1, 2) for n in (1, 2)]
     return {
@@ -81,7 +81,7 @@ async def of(unit: Unit, service_id: int) -> dict[str, Any]:
 
 
 async def of_all(unit: Unit) -> dict[str, Any]:
-    """All that both services have, and what they share."""
+    """All records of both services, and those that they share."""
     return {
         "services": [await of(unit, each) for each in BOTH],
         "transactions": list(await unit.list_transactions(Listing())),
@@ -95,7 +95,7 @@ async def of_all(unit: Unit) -> dict[str, Any]:
 
 
 def later(state: dict[str, Any], **by: float) -> dict[str, Any]:
-    """The state with every time in it later."""
+    """The state with every time moved by this much."""
 
     def moved(kept: Any) -> Any:
         if isinstance(kept, list):
@@ -155,7 +155,7 @@ async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
     await restore(store)
 
     restored = await store.run(lambda unit: of(unit, SERVICE))
-    # SQLite has given their numbers to the other service.
+    # SQLite has since given the numbers of these postings to the other service.
     restored["ledger"] = [line.posting for line in restored["ledger"]]
     ours["ledger"] = [line.posting for line in ours["ledger"]]
     assert restored == ours
@@ -166,7 +166,7 @@ async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
 
 
 async def test_its_rules_stand_where_they_stood_among_those_of_all(store: Store) -> None:
-    """The newest that is for a request applies."""
+    """Of the rules that match a request the newest applies, so their order matters."""
     for_all = rule("for all", match=Match())
     await store.run(lambda unit: unit.save_user_rule(for_all))
     await save(store, service_id=SERVICE)
@@ -209,7 +209,7 @@ async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: Virt
 
 
 async def test_what_was_over_stays_so(store: Store, clock: VirtualClock) -> None:
-    """Of a pending one the status is forgotten, and its callback is still sent."""
+    """An expired pending transaction is not found by its id, but its callback is still sent."""
     clock.move_to(after(minutes=15))
     await store.run(lambda unit: unit.save_snapshot("late", None, clock.now()))
     clock.move_to(after(minutes=40))
@@ -222,7 +222,7 @@ async def test_what_was_over_stays_so(store: Store, clock: VirtualClock) -> None
 
 
 async def test_a_job_that_was_being_done_is_to_be_done_again(store: Store) -> None:
-    """And whoever is at it finds that it is lost, so the record of it is as in the snapshot."""
+    """A server that still works on it gets `JobLost`, so it cannot change the restored record."""
     (held,) = await claim(store, limit=1, now=after(minutes=1))
     await save(store)
 
@@ -297,7 +297,7 @@ async def test_of_a_service_that_has_nothing(store: Store) -> None:
 
 
 async def test_whoever_waits_hears_of_it(store: Store) -> None:
-    """The loop of the jobs when the first of those put back falls due, the others that it is so."""
+    """The scheduler gets the time of the first restored job; other watchers learn of the change."""
     await save(store)
     await store.run(lambda unit: unit.reset(None))
     jobs: list[datetime] = []
@@ -312,7 +312,7 @@ async def test_whoever_waits_hears_of_it(store: Store) -> None:
 
 
 async def test_a_service_goes_on_after_it(store: Store) -> None:
-    """Newest first still: what comes now has higher numbers and positions than what is back."""
+    """New records get higher numbers and positions than restored ones, so they still come first."""
     await save(store)
     await restore(store)
 

@@ -1,4 +1,4 @@
-"""The rules of users are kept as they were given, and what is announced is told, in every store."""
+"""Every store keeps user rules as they were given, and notifies watchers of announcements."""
 
 import asyncio
 from decimal import Decimal
@@ -145,7 +145,7 @@ async def test_a_watcher_that_fails_keeps_no_other_from_hearing(store: Store) ->
 
 
 async def test_watchers_are_told_of_one_thing_after_another(store: Store) -> None:
-    """Whoever has read more is not overtaken by whoever read less."""
+    """Otherwise an older result of a read could replace a newer one."""
     at_once, most = 0, 0
 
     async def notice() -> None:

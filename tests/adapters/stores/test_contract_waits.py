@@ -1,4 +1,4 @@
-"""A wait ends with what was committed, on every store."""
+"""A wait ends when a matching record is committed, on every store."""
 
 import asyncio
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from tests.records import NOW, callback, delivery, entry, message, transaction
 
 
 class Server:
-    """What of a server has to do with waiting."""
+    """The parts of a server that a wait needs."""
 
     def __init__(self, store: Store, clock: VirtualClock) -> None:
         self.waiters = Waiters(clock)
@@ -47,7 +47,7 @@ class Server:
     async def wait(
         self, kind: Kind, match: Mapping[str, object], count: int = 1
     ) -> "asyncio.Task[Came]":
-        """A wait, once it has searched."""
+        """Start a wait, and return its task after the first search."""
         waiting = asyncio.create_task(self.records.wait(kind, match, count, timeout_s=60))
         await eventually(lambda: self.searches == 1)
         return waiting
@@ -59,7 +59,7 @@ def server(store: Store, clock: VirtualClock) -> Server:
 
 
 async def write(unit: Unit, suffix: str = "") -> None:
-    """One record of each kind."""
+    """Write one record of each kind."""
     await unit.add_transaction(transaction(f"1{suffix}", transaction_id="T1" + suffix))
     await unit.save_callback(callback(f"C1{suffix}", transaction_id="T1" + suffix))
     await unit.add_messages([message(f"M1{suffix}", message="T1" + suffix)])
@@ -171,7 +171,7 @@ async def test_it_ends_with_what_a_snapshot_brings_back(server: Server) -> None:
 
 
 async def test_requests_of_the_journal_are_not_saved_one_by_one(server: Server) -> None:
-    """What was noted when it began is saved for it; what comes later is saved as always."""
+    """A new wait saves the requests noted before it; later requests are saved as usual."""
     server.journal.note(entry("R1"))
     waiting = await server.wait(REQUESTS, {"service_id": 55}, count=3)
     assert len((await server.records.find(REQUESTS, {}, 10)).records) == 1
@@ -187,7 +187,7 @@ async def test_requests_of_the_journal_are_not_saved_one_by_one(server: Server) 
 
 
 async def test_many_that_begin_at_once_read_the_records_once(server: Server) -> None:
-    """The first one reads for itself, all others together, beyond the newest records."""
+    """Beyond the newest records, the first wait reads alone, and all others share one read."""
 
     async def fill(unit: Unit) -> None:
         await unit.add_messages([message(f"M{n}", message=str(n)) for n in range(1_200)])

@@ -1,4 +1,4 @@
-"""One record of each kind, every kind of write, and all that can be read of a store."""
+"""One record of each kind, every kind of write, and a read of the whole state of a store."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -31,7 +31,7 @@ Write = Callable[[Unit], Awaitable[object]]
 
 
 async def prepared(unit: Unit) -> None:
-    """What lies in the store before the unit that raises: one of everything."""
+    """Write one record of each kind, before the unit that raises."""
     await unit.add_transaction(transaction("10000000001"))
     await unit.add_card_page(checkout())
     await unit.save_callback(callback("C1"))
@@ -47,7 +47,7 @@ async def prepared(unit: Unit) -> None:
 
 
 async def state(unit: Unit) -> dict[str, Any]:
-    """All that can be read without changing anything."""
+    """Everything that can be read without a change to the store."""
     return {
         "transaction": await unit.transaction(SERVICE, "T1"),
         "by network id": [
@@ -84,7 +84,7 @@ async def add_and_claim(unit: Unit) -> None:
 
 
 async def keep_and_put_back(unit: Unit) -> None:
-    """Between the two, all is forgotten; after them, there is one snapshot."""
+    """Save snapshots, delete everything, and restore it. One snapshot is left at the end."""
     await unit.save_snapshot("new", None, NOW)
     await unit.save_snapshot("newer", SERVICE, NOW)
     await unit.reset(None)
@@ -93,7 +93,7 @@ async def keep_and_put_back(unit: Unit) -> None:
 
 
 async def decide_and_charge(unit: Unit) -> None:
-    """Much at once, and some of it twice."""
+    """Make many writes in one unit, and some of them twice."""
     pending = transaction("10000000002", transaction_id="T2")
     await unit.add_transaction(pending)
     await unit.save_transaction(pending.moved(Status.FAILED, NOW))

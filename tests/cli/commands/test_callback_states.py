@@ -1,4 +1,4 @@
-"""`sandbox-sim callbacks`: what a receiver did not acknowledge is found."""
+"""`sandbox-sim callbacks` shows callbacks that a receiver did not acknowledge."""
 
 import pytest
 
@@ -37,6 +37,24 @@ class TestList:
         _, *lines = await printed(refused, "callbacks", "list", *words)
 
         assert [columns(line)[3] for line in lines] == found
+
+    async def test_where_none_failed_for_good_it_says_how_many_are_retried(
+        self, sandbox: Sandbox
+    ) -> None:
+        for name in ("T1", "T2"):
+            await sandbox.collect(transaction_id=name, callback_url=NOBODY)
+        await sandbox.advance(seconds=1)
+
+        lines = await printed(sandbox, "callbacks", "list", "--status", "failed")
+        of_another = await printed(
+            sandbox, "callbacks", "list", "--status", "failed", "--service-id", 56
+        )
+
+        assert lines[:2] == [
+            "no callbacks",
+            "2 callbacks are retrying: `sandbox-sim callbacks list --unacknowledged`",
+        ]
+        assert of_another == ["no callbacks", *lines[2:]]
 
     async def test_find_takes_them_too(self, refused: Sandbox) -> None:
         found = await as_json(refused, "callbacks", "find", "--unacknowledged")
@@ -92,7 +110,7 @@ class TestRetry:
 
 
 class TestImpossibleFilters:
-    """A value that no record can have is an error with the values there are, not an empty list."""
+    """A value that no record can have is an error that lists the values, not an empty list."""
 
     @pytest.mark.parametrize(
         ("words", "listed"),

@@ -31,7 +31,7 @@ def run(*arguments: object) -> Result:
 
 
 def variables(command: click.Command) -> Iterator[str]:
-    """The environment variables that a command, and those below it, take options from."""
+    """The environment variables of the options of a command and of its subcommands."""
     yield from (str(each.envvar) for each in command.params if each.envvar)
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -180,7 +180,7 @@ class TestShow:
         assert result.stderr == "prot (from flag): there is no such setting; did you mean port?\n"
 
 
-# `# name = value`, where a comment of words has no name.
+# The start of `# name = value`; a comment in words has no name.
 SETTING = re.compile(r"^# (?=(\w+) =|\[\[)", re.MULTILINE)
 
 
@@ -207,7 +207,7 @@ class TestInit:
                 assert f"# {setting.description}\n# {name} =" in text
 
     def test_with_every_comment_sign_taken_off_it_is_the_defaults(self, file: Path) -> None:
-        """A setting without a default is a line to complete: TOML has no word for nothing."""
+        """A setting without a default is a line to complete, because TOML has no null."""
         text = SETTING.sub("", run("config", "init", "-").stdout)
         unset = [name for name, value in defaults().items() if value is None]
         for name in unset:

@@ -14,7 +14,7 @@ import pytest
 from sandbox_sim.cli.commands.demo import demo_settings
 from tests.cli.processes import SOON, end, ended, first_line, running
 
-# Any port, and nothing kept.
+# any free ports
 ARGUMENTS = ("--json", "demo", "--port", "0", "--shop-port", "0")
 FORM = {
     "quantity": "1",
@@ -26,7 +26,7 @@ FORM = {
 
 
 def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
-    with running(*ARGUMENTS, "--set", "settle_delay_ms=0") as server:
+    with running(*ARGUMENTS, "--set", "settle_delay_ms=0", "--set", "approval=auto") as server:
         ready = json.loads(first_line(server))
         assert ready == {
             "url": f"http://127.0.0.1:{ready['port']}",
@@ -50,7 +50,7 @@ def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
 
 
 def became(order: str, state: str) -> bool:
-    """Whether the page of an order comes to show a state."""
+    """Whether the page of an order shows a state before `SOON` seconds are over."""
     deadline = time.monotonic() + SOON
     while time.monotonic() < deadline:
         with urllib.request.urlopen(order, timeout=SOON) as answer:  # noqa: S310 -- our own
@@ -63,6 +63,7 @@ def became(order: str, state: str) -> bool:
 def test_people_get_the_addresses_and_sigterm_ends_it() -> None:
     with running("demo", "--port", "0", "--shop-port", "0", "--store", "memory:") as server:
         assert first_line(server).startswith("sandbox-sim ready at http://127.0.0.1:")
+        assert first_line(server).endswith("/screen\n")
         assert first_line(server).startswith("  shop: http://127.0.0.1:")
 
         code, _, err = end(server, signal.SIGTERM)
@@ -87,6 +88,13 @@ class TestSettings:
 
         assert (settings.store, settings.callback_profile) == ("memory:", "event")
         assert settings.sandbox_card_entry
+        assert settings.approval == "handset"
+        assert settings.magic_outcomes == {}
+
+    def test_without_the_handset_two_numbers_cancel_and_never_answer(self) -> None:
+        settings = demo_settings(None, {"approval": "auto"})
+
+        assert settings.magic_outcomes == {"0244000003": "003", "0244000002": "002"}
 
     def test_what_the_user_sets_goes_first(self, tmp_path: Path) -> None:
         file = tmp_path / "sandbox_sim.toml"

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import check_signature
 from tests.cli.receivers import (
     CHECKS,
     Listen,
@@ -30,7 +30,7 @@ from tests.cli.receivers import (
     verdicts,
 )
 
-SOON = 15  # seconds; a bound, reached only when something is broken
+SOON = 15  # seconds; only a fault takes this long
 
 
 class TestAHealthyReceiver:
@@ -70,7 +70,7 @@ class TestAHealthyReceiver:
     async def test_a_certificate_that_the_environment_vouches_for(
         self, listen: Listen, tmp_path: Path
     ) -> None:
-        """A process of its own, because the authorities are loaded once in a process."""
+        """It runs in its own process, because a process loads the certificate authorities once."""
         authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("127.0.0.1").configure_cert(context)
         authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))

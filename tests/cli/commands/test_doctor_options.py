@@ -1,4 +1,4 @@
-"""What `sandbox-sim doctor` is told: the key to sign with, and what it does not take."""
+"""`sandbox-sim doctor`: the key that it signs with, and options that it refuses."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.cli.receivers import CHECKS, Listen, ask, expected, knows, report, tr
 
 
 class TestTheKey:
-    """A receiver that takes `shop-secret` only, and where the doctor may get it from."""
+    """The receiver accepts only `shop-secret`; the doctor takes its key from these places."""
 
     @pytest.fixture
     async def url(self, listen: Listen) -> str:

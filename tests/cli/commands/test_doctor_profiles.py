@@ -1,4 +1,4 @@
-"""`sandbox-sim doctor` and profiles: which one it judges, and which ones pay an order."""
+"""`sandbox-sim doctor` and profiles: which one it checks, and which ones pay an order."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ HANGS = "sleep 60; : {reference}"
 
 @pytest.fixture(autouse=True)
 def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A receiver of these tests marks an order as paid before it answers."""
+    """Do not wait for orders: these receivers mark an order as paid before they answer."""
     monkeypatch.setattr(order_commands, "ORDER_TIMEOUT_S", 0)
 
 
@@ -98,7 +98,7 @@ class TestWhichProfileIsJudged:
 
 
 def paying(folder: Path, paid_reference: Callable[[Body], str | None]) -> Any:
-    """A receiver that acknowledges everything genuine, and pays the orders that it recognises."""
+    """A receiver that acknowledges each genuine callback, and pays orders that it knows."""
 
     async def receive(request: web.Request) -> web.Response:
         if not await knows(request):
@@ -132,7 +132,7 @@ def reads_no_status(body: Body) -> str | None:
 class TestWhichProfilesPay:
     @pytest.fixture
     def paid(self, tmp_path: Path) -> str:
-        """A command that looks whether the order is paid."""
+        """A command that checks whether the order is paid."""
         return f"test -e {shlex.quote(str(tmp_path))}/{{reference}}"
 
     @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Every command of docs/control-api.md, against a gateway over a real socket.
 
-As processes they are started in test_client.py; to start one takes longer than all it does.
+test_client.py runs commands as processes; the start of a process takes most of the time.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ openapi
 
 
 async def run(sandbox: Sandbox, words: list[str]) -> Result:
-    """What a command does; the gateway answers on this thread meanwhile."""
+    """The result of a command. It runs in a thread, so that the gateway can answer."""
     return await asyncio.to_thread(
         CliRunner().invoke, main, ["--endpoint-url", sandbox.url, *words]
     )

@@ -1,4 +1,4 @@
-"""`sandbox-sim explain`: codes, rules and decisions in the terminal; what it says is so."""
+"""`sandbox-sim explain`: codes, rules and decisions in the terminal. What it says is correct."""
 
 import json
 import shlex
@@ -19,7 +19,7 @@ RULES_AND_MARKERS = [*(rule.id for rule in rules()), *(marker.id for marker in m
 
 pytestmark = pytest.mark.decision("D36")
 
-ANSWERED = set(rules_answered()) - {"D6"}  # named in the OpenAPI document only
+ANSWERED = set(rules_answered()) - {"D6"}  # only the OpenAPI document names it
 COMMAND = "sandbox-sim trigger "
 
 
@@ -78,7 +78,7 @@ def test_every_rule_of_an_answer_says_how_to_provoke_it() -> None:
 
 
 def commands() -> list[Any]:
-    """What is one command that provokes a code, or the answer of a rule."""
+    """The codes and rules that one single command provokes."""
     found: list[Rule | CodeMeaning] = [*code_meanings()]
     found += [rule for rule in rules() if rule.id in ANSWERED]
     return [

@@ -8,7 +8,7 @@ from tests.conftest import Sandbox
 
 @pytest.fixture
 async def paid(sandbox: Sandbox) -> Sandbox:
-    """A gateway with a payment T1 of services 55 and 56, and a pending one, T2."""
+    """A gateway with a payment T1 of each of the services 55 and 56, and a pending one, T2."""
     await sandbox.collect()
     await sandbox.collect(service_id=56)
     await sandbox.advance(seconds=1)
@@ -28,6 +28,13 @@ async def test_settle_by_its_id_alone(paid: Sandbox) -> None:
     assert await printed(paid, "transactions", "settle", "T2", "cancelled") == [
         "T2 is 003 cancelled"
     ]
+
+
+async def test_settle_without_a_status_says_where_it_goes(sandbox: Sandbox) -> None:
+    result = await on(sandbox, "transactions", "settle", "T2")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "STATUS is missing: give it after the ID" in result.stderr
 
 
 @pytest.mark.parametrize("words", [("transactions", "show", "T1"), ("callbacks", "show", "T1")])

@@ -13,7 +13,7 @@ NOBODY = "http://127.0.0.1:9/callback"
 
 @pytest.fixture
 async def paid(sandbox: Sandbox) -> Sandbox:
-    """A gateway with two payments, of which one has its callback, a declined one, and two SMS."""
+    """A gateway with two payments, one of them with a callback, a declined one, and two SMS."""
     await sandbox.collect(transaction_id="T1")
     await sandbox.sms()
     await sandbox.bulk("0244000009", service_id=56)
@@ -144,7 +144,8 @@ class TestShow:
 
         assert (result.exit_code, result.stdout) == (1, "")
         name = words[3] if words[0] == "transactions" else words[2]
-        assert result.stderr == f"{words[0]} has no {name!r}, or has it no more\n"
+        plural = words[0]
+        assert result.stderr == f"there is no {name!r} among the {plural}, or it was deleted\n"
 
 
 class TestFindAndWait:
@@ -272,7 +273,7 @@ class TestWrongUsage:
         [
             ("transactions settle 55 T1 002", "002 is none of 000, 001, 003"),
             ("transactions settle 55 T1 pending", "pending is none of"),
-            ("transactions settle T1", "Missing argument"),
+            ("transactions settle T1", "STATUS is missing"),
             ("transactions settle 55 T1", "T1 is none of 000, 001, 003"),
             ("transactions list --limit 0", "0 is not in the range"),
             ("transactions list --where nw", "nw is not of the form field=value"),

@@ -122,6 +122,13 @@ async def test_seed_tells_who_lives_there_now(sandbox: Sandbox) -> None:
     assert len(listed["transactions"]) == 4
 
 
+async def test_seed_says_why_it_made_fewer(sandbox: Sandbox) -> None:
+    _, *lines = await printed(sandbox, "seed", "--service-id", 59)
+
+    assert any("of the payments got 402: amount" in line for line in lines)
+    assert any(line.startswith("20 SMS were not sent: service 59 has no") for line in lines)
+
+
 async def test_the_same_seed_twice(sandbox: Sandbox) -> None:
     made = await as_json(sandbox, "seed", "--seed", 7)
     assert (made["seed"], made["service_id"], made["payments"]) == (7, 55, 20)

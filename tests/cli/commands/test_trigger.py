@@ -19,7 +19,7 @@ MOBILE = ("collect", "deposit", "payout", "airtime", "bill")
 
 @pytest.fixture
 async def prompt(start_sandbox: StartSandbox) -> Sandbox:
-    """A gateway that settles at once, so that nothing has to be waited for."""
+    """A gateway that settles at once, so that no test needs to wait."""
     return await start_sandbox(settle_delay_ms=0)
 
 
@@ -236,7 +236,7 @@ class TestWhatCannotBeSeen:
 
 
 class TestAFault:
-    """What a fault does to an answer is told as that, for the gateway is there and did its part."""
+    """The command reports what a fault did to the answer, because the gateway itself works."""
 
     LOSSES: ClassVar = {
         "connection_reset": "the answer was lost: the connection was reset",

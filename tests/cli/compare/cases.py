@@ -1,6 +1,6 @@
-"""`sandbox_sim/cli/compare/cases.json` is made of `fixtures/samples`: this is how.
+"""Makes `sandbox_sim/cli/compare/cases.json` from `fixtures/samples`.
 
-Samples that differ only in their settings send the same, so one of them is enough.
+Samples that differ only in their settings send the same requests, so one of them is enough.
 `python -m tests.cli.compare.cases --write` writes the file.
 """
 
@@ -22,7 +22,7 @@ def rendered() -> str:
     known: list[dict[str, Any]] = []
     files = (FIXTURES / "samples").glob("*.json")
     samples = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(files)}
-    # Of equal ones, that of the default settings gives the name.
+    # Of samples that send the same, the one with the default settings gives the name.
     for name, sample in sorted(samples.items(), key=lambda item: _settings(item[1])):
         sent = {field: sample[field] for field in _SENT if field in sample}
         if then := sample.get("afterwards"):

@@ -1,4 +1,4 @@
-"""The other side of a comparison: a second gateway of ours."""
+"""The other side of a comparison: a second sandbox gateway."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 from sandbox_sim.testing import SandboxGateway
 from sandbox_sim.testing.control import post
 
-# It settles at once and its clock runs, so nothing is waited for; its times do not count.
+# It settles at once and its clock runs, so no test waits; a comparison ignores its times.
 AT_ONCE = {"settle_delay_ms": 0, "sms_transition_ms": 0, "card_auto_complete_ms": 1}
 
 

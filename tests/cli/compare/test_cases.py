@@ -1,4 +1,4 @@
-"""The cases are those of `fixtures/samples`, with ids of the run's own."""
+"""The cases are those of `fixtures/samples`, with new ids for each run."""
 
 import pytest
 

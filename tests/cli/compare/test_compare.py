@@ -1,4 +1,4 @@
-"""`sandbox-sim compare` against a second gateway of ours, with equal and with other settings."""
+"""`sandbox-sim compare` against a second sandbox gateway, with the same and with other settings."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two sides agree where every field agrees; of what each makes up, the shape."""
+"""Two sides agree if all fields agree; of values that a side makes up, only the shape counts."""
 
 import json
 from typing import Any

@@ -35,7 +35,7 @@ POSTGRES = "sandbox_sim.adapters.stores.postgres.postgres_store"
 
 @pytest.mark.decision("D1", "D2")
 def test_the_life_of_a_server(tmp_path: Path) -> None:
-    """One process for all that a person sees of it: a process takes longer than all else here."""
+    """One process tests all that a person sees, because the start of a process is slow."""
     with running("serve", "--port", "0") as server:
         ready = first_line(server)
         found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:\d+)\n", ready)
@@ -52,7 +52,7 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
 
 
 class TestASecondStart:
-    """It exits with 1, and says which server is in the way and what to do."""
+    """It exits with 1, and says which server uses the port or the file, and what to do."""
 
     @pytest.mark.decision("D1")
     def test_on_the_same_port_and_on_the_same_file(self, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ class TestASecondStart:
             same_port = in_process("serve", "--port", port, "--store", f"sqlite:{folder}/x.db")
             same_file = in_process("serve", "--port", "0", "--store", f"sqlite:{path}")
 
-            assert not folder.exists()  # no folder before the port is there
+            assert not folder.exists()  # no folder is made before the port is open
             assert (same_port.exit_code, same_port.stdout) == (1, "")
             problem, which, do = same_port.stderr.splitlines()
             assert problem.startswith(f"cannot listen on 127.0.0.1:{port}: ")
@@ -154,7 +154,7 @@ def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configur
     assert "sandbox_secret" not in out
 
 
-# As `python -m sandbox_sim`, but told to end once more when all is over but the process.
+# As `python -m sandbox_sim`, but it gets one more signal at the end, while the process exits.
 TOLD_AT_THE_END_TOO = """
 import atexit, signal, sys
 from sandbox_sim.cli import main
@@ -177,7 +177,7 @@ def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None
 
 
 class TestNobodyReadsItsOutput:
-    """Of a service manager that shut it, say, or of `serve | head -1`."""
+    """Its output is closed, as by a service manager, or the reader ended, as `head -1` does."""
 
     def test_it_has_no_stdout(self) -> None:
         self.serves(*SHUT, *command("--json", "serve"), err="")
@@ -194,7 +194,7 @@ class TestNobodyReadsItsOutput:
 
     @staticmethod
     def serves(*words: str, err: str, stdout: int = subprocess.PIPE) -> None:
-        """It serves all the same, and tells no more than this on stderr."""
+        """Assert that the server works, and writes no more than this to stderr."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         with process(*words, "--port", str(port), "--store", "memory:", stdout=stdout) as server:
@@ -209,7 +209,7 @@ class TestNobodyReadsItsOutput:
         assert len(told.splitlines()) == len(err.splitlines())
 
 
-# Runs the words that follow with no stdout.
+# Runs the words after it without stdout.
 SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])")
 
 
@@ -290,7 +290,7 @@ class TestItDoesNotStart:
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """A server that says this to whoever asks first; tells its URL."""
+    """A server that sends these bytes to its first client; yields its URL."""
 
     def serve() -> None:
         connection, _ = listening.accept()
@@ -306,7 +306,7 @@ def answering(answer: bytes) -> Iterator[str]:
 
 
 class TestReadyz:
-    """For containers and scripts: the exit code says it, and a person can read why."""
+    """Scripts and containers read the exit code, and people read the reason."""
 
     @pytest.mark.parametrize(
         ("words", "told"), [((), "ready\n"), (("--json",), '{"status": "ready"}\n')]

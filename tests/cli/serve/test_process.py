@@ -1,4 +1,4 @@
-"""Connections that cannot be accepted for want of descriptors are one line of the log a second."""
+"""Connections that fail because descriptors are short cause one line of the log a second."""
 
 import asyncio
 import errno

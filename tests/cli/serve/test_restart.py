@@ -1,4 +1,4 @@
-"""`serve` on a SQLite file: killed and started again, and files that it cannot take."""
+"""`serve` on a SQLite file: it is killed and started again, or it refuses the file."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from tests.sqlite_files import contents, opened
 
 
 class Shop:
-    """A merchant's server: the callbacks that came; while `silent` is set it answers none."""
+    """A merchant's server. It records callbacks, and answers none while `go_on` is not set."""
 
     def __init__(self) -> None:
         self.callbacks: SimpleQueue[dict[str, Any]] = SimpleQueue()
@@ -39,10 +39,10 @@ class Shop:
                     self.send_response(200)
                     self.end_headers()
                 except OSError:
-                    pass  # who asked was killed
+                    pass  # the gateway that sent the callback was killed
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- http.server's
-                """Say nothing."""
+                """Write no log."""
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/callback"
@@ -66,14 +66,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def ask(server: subprocess.Popen[str], operation: str, **fields: object) -> dict[str, Any]:
-    """POST to a server."""
+    """Send a POST to a server."""
     headers = {"Authorization": basic(), "User-Agent": "tests"}
     data = json.dumps({"service_id": 55, **fields}).encode()
     return answer(server, "POST", operation, data, headers)
 
 
 def control(server: subprocess.Popen[str], method: str, path: str) -> dict[str, Any]:
-    """Ask the control API of a server."""
+    """Send a request to the control API of a server."""
     return answer(server, method, f"/_sandbox/{path}")
 
 
@@ -84,7 +84,7 @@ def answer(
     data: bytes | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """One request to a server; the first time its ready line is read."""
+    """Send one request to a server. The first call reads the URL in its ready line."""
     url = getattr(server, "url", None)
     if url is None:
         url = server.url = json.loads(first_line(server))["url"]  # type: ignore[attr-defined]
@@ -114,13 +114,13 @@ def collect(
 
 
 def serve(path: Path, **settings: object) -> tuple[object, ...]:
-    """The arguments of a server on this file."""
+    """The arguments that start a server on this file."""
     flags = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     return ("--json", "serve", "--port", 0, "--store", f"sqlite:{path}", *flags)
 
 
 def kill(server: subprocess.Popen[str]) -> None:
-    """No handler runs, nothing is flushed."""
+    """Kill a server: no handler runs, and nothing is flushed."""
     server.send_signal(signal.SIGKILL)
     assert server.wait(SOON) == -signal.SIGKILL
 
@@ -148,7 +148,7 @@ def test_killed_right_after_its_202_it_still_calls_back(path: Path, shop: Shop) 
 def test_killed_after_its_log_was_removed_it_still_has_all_that_it_acknowledged(
     path: Path, shop: Shop
 ) -> None:
-    """From the first payment after that on, it acknowledges nothing."""
+    """After the removal it acknowledges no payment."""
     with running(*serve(path)) as server:
         for number in range(20):
             paid = collect(server, shop.url, transaction_id=f"T{number}")
@@ -222,7 +222,7 @@ class TestCtrlC:
             code, _, _ = end(server, signal.SIGINT)
 
             assert code == 130
-            # A store that is closed in good order leaves no log.
+            # A store that was closed properly has no log.
             assert path.with_name(f"{path.name}-wal").exists()
             shop.go_on.set()
 
@@ -258,5 +258,8 @@ class TestItDoesNotStart:
         failed = ended(*serve(path))
 
         assert (failed.returncode, failed.stdout) == (1, "")
-        assert failed.stderr == f"the store cannot be opened: {path}: it is damaged\n"
+        assert failed.stderr == (
+            f"the store cannot be opened: {path}: it is damaged\n"
+            "  choose another store: --store sqlite:PATH or --store memory:\n"
+        )
         assert contents(path.parent) == before

@@ -1,4 +1,4 @@
-"""`sandbox-sim serve --workers N` as processes: one gateway on one port, minded by a parent."""
+"""`sandbox-sim serve --workers N` as processes: one gateway on one port, run by a parent."""
 
 import asyncio
 import base64
@@ -41,7 +41,7 @@ def store() -> str:
 
 
 def eventually(condition: Callable[[], Any]) -> Any:
-    """What the condition is as soon as it is anything; the bound is for what is broken."""
+    """Return the value of the condition once it is true; fail after `SOON` seconds."""
     late = time.monotonic() + SOON
     while not (found := condition()):
         assert time.monotonic() < late
@@ -50,7 +50,7 @@ def eventually(condition: Callable[[], Any]) -> Any:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that a process started and that are still there."""
+    """The child processes of a process that still run."""
     listed = subprocess.run(
         ["ps", "-A", "-o", "pid=,ppid=,stat="],  # noqa: S607 -- wherever it is
         capture_output=True,
@@ -62,7 +62,7 @@ def children(pid: int) -> set[int]:
 
 
 def post(url: str, path: str, **body: Any) -> tuple[dict[str, Any], str]:
-    """The answer, and the run of the process that gave it; each over a connection of its own."""
+    """The answer, and the run of the process that gave it. Each request has its own connection."""
     request = urllib.request.Request(  # noqa: S310 -- our own server
         url + path,
         json.dumps({"service_id": 55, **body}).encode(),
@@ -73,7 +73,7 @@ def post(url: str, path: str, **body: Any) -> tuple[dict[str, Any], str]:
 
 
 def two_that_answer(url: str) -> set[str]:
-    """The runs of two processes that answer, as soon as both have."""
+    """The runs of two processes, once both have answered."""
     seen: set[str] = set()
 
     def both() -> bool:
@@ -86,7 +86,7 @@ def two_that_answer(url: str) -> set[str]:
 
 @pytest.mark.decision("D1", "D18")
 def test_the_life_of_two_workers(store: str) -> None:
-    """One run for all of it: to start three processes takes longer than all else here.
+    """One run tests all of it, because the start of three processes takes most of the time.
 
     A script starts it in the background, so Ctrl-C in its terminal does not stop it.
     """
@@ -139,7 +139,7 @@ def test_the_life_of_two_workers(store: str) -> None:
 
 
 def inbox(url: str, count: int) -> list[str]:
-    """What was paid for, once so many callbacks came."""
+    """The references of the payments, once this many callbacks came; an empty list before."""
     with urllib.request.urlopen(f"{url}/_sandbox/inbox/orders/messages") as answer:  # noqa: S310
         messages = json.load(answer)["messages"]
     return [each["json"]["trans_ref"] for each in messages] if len(messages) >= count else []
@@ -163,7 +163,7 @@ def is_there(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # Nobody may have asked what became of it yet.
+    # A process that ended stays a zombie until its parent reads its exit code.
     return pid not in zombies()
 
 
@@ -195,7 +195,7 @@ def test_ctrl_c_ends_all_of_them(store: str) -> None:
 async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As by a machine without memory; nobody else could."""
+    """A machine that is out of memory kills processes so, and only the parent can report it."""
     monkeypatch.setattr(workers, "_WORKER", "import os; os.kill(os.getpid(), 9)")
 
     with pytest.raises(CannotStart):
@@ -211,9 +211,9 @@ async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
     with socket.create_server(("127.0.0.1", 0)) as listening:
         crew = _WorkerPool(Settings())
         crew.listen([listening])
-        await asyncio.sleep(0)  # it waits for connections
+        await asyncio.sleep(0)  # the pool waits for connections
         with socket.create_connection(listening.getsockname()):
-            await asyncio.sleep(0)  # the loop has heard of this one, and goes on with us first
+            await asyncio.sleep(0)  # the loop knows this connection, but runs `stop` first
             await crew.stop([listening])
 
     assert caplog.messages == []

@@ -1,4 +1,4 @@
-"""Which address is reached through another one (D37)."""
+"""The address that a connection to another address reaches (D37)."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
 

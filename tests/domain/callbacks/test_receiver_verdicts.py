@@ -1,4 +1,4 @@
-"""What each answer of a receiver is held to say about it (D29, D30)."""
+"""The verdict on each answer of a receiver (D29, D30)."""
 
 from datetime import timedelta
 
@@ -144,7 +144,7 @@ class TestAForgedOne:
         "answer", [said(302), said(429), said(500), said(503), SILENT, CLOSED], ids=str
     )
     def test_what_may_have_another_reason_is_no_proof(self, answer: ReceiverResponse) -> None:
-        """A receiver that breaks over a header that it misses did not look at it."""
+        """A receiver that fails because a header is missing did not check the signature."""
         opinion = expect_refusal("Lock the door.")(case(answer))
 
         assert opinion.verdict is Verdict.WARNING

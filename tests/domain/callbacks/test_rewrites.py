@@ -1,4 +1,4 @@
-"""Where callbacks really go: the beginning of an address is replaced, and what follows is kept."""
+"""Where callbacks really go: the beginning of an address is replaced, and the rest is kept."""
 
 import pytest
 from hypothesis import given, strategies as st

@@ -1,4 +1,4 @@
-"""How a clock can be set: away from the machine's time, or standing still."""
+"""How a clock can be set: away from the machine's time, or frozen."""
 
 from datetime import timedelta
 

@@ -30,7 +30,7 @@ def befallen(
 
 
 def met(each: UserRule, requests: int) -> list[bool]:
-    """Of so many requests, which get it."""
+    """For each of this many requests, whether the fault applies."""
     fired = []
     for _ in range(requests):
         fired.append(fires(each, lambda: 0.5))

@@ -1,4 +1,4 @@
-"""Filters on fields with a fixed set of values: words stand for values, and nonsense is refused."""
+"""Filters on fields with fixed values: words stand for values, and other values are refused."""
 
 import re
 

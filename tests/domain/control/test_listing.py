@@ -1,4 +1,4 @@
-"""What a search matches: the very values of fields, as JSON has them."""
+"""A search matches exact values of fields, as they are in JSON."""
 
 import pytest
 

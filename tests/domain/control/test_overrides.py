@@ -1,4 +1,4 @@
-"""What an override asks for, and what of it cannot be had."""
+"""What an override can ask for, and what it cannot."""
 
 from datetime import timedelta
 from typing import Any
@@ -59,7 +59,7 @@ def test_its_transaction_becomes_what_it_says() -> None:
 class TestOutcomes:
     @pytest.mark.parametrize("operation", ACCEPTANCE)
     def test_of_a_payment(self, operation: Operation) -> None:
-        """Whatever code of acceptance is asked for, it is accepted with its own."""
+        """For each code of success, a payment gets the code of its own operation."""
         own = ACCEPTANCE[operation]
         for code in CATALOGUE:
             outcome = Override("O1", response_code=code).outcome(operation)

@@ -1,4 +1,4 @@
-"""What snapshots are called, and how records come back when time has gone on."""
+"""The names of snapshots, and how the times of restored records move."""
 
 from datetime import timedelta
 from typing import Any

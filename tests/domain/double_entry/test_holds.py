@@ -1,4 +1,4 @@
-"""A hold ends once."""
+"""A hold is committed or voided once."""
 
 from datetime import timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The ledger is sound after any sequence of payments, and the rules name what breaks it."""
+"""The ledger is sound after any sequence of payments, and each rule names what breaks it."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -34,7 +34,7 @@ PAYMENTS = sorted(
 )
 AMOUNTS = st.decimals("0.01", 50, places=2)
 TERMS = Terms(failure_grace=timedelta(minutes=1))
-# Most reports speak of what was saved; NaN never does.
+# Most reports agree with what was saved; NaN never does.
 ECHOES = st.sampled_from([Echo(), Echo(), Echo("R1"), Echo("R2"), Echo(amount=Decimal("sNaN"))])
 REPORTS = st.builds(
     Report, st.sampled_from(Outcome), st.sampled_from(Source), ECHOES, found=st.booleans()
@@ -43,7 +43,7 @@ REPORTS = st.builds(
 
 @dataclass
 class Book:
-    """A ledger as a store would keep it."""
+    """A ledger as a store keeps it."""
 
     balances: dict[Account, Decimal] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Book:
         self.legs += entry.legs
 
     def end(self, subject: Attempt) -> None:
-        """What a store does when an attempt becomes final."""
+        """Do what a store does when an attempt becomes final."""
         hold = self.holds.get(subject.id)
         succeeded = subject.outcome is Outcome.SUCCEEDED
         if hold is not None:
@@ -74,7 +74,7 @@ class Book:
 
 
 class Payments(RuleBasedStateMachine):
-    """Any payments of two services, and anything that a network may say about them."""
+    """Any payments of two services, and any reports of a network about them."""
 
     attempts: Bundle[Attempt] = Bundle("attempts")
 
@@ -83,9 +83,9 @@ class Payments(RuleBasedStateMachine):
         self.book = Book()
         self.numbered = 0
         self.now = NOON
-        # What each service should have, kept by hand.
+        # What each service should have, counted by the test itself.
         self.expected: dict[Account, Decimal] = {}
-        # By asset, what the networks say that they paid out less what they took.
+        # For each asset, the money that networks say they paid out, minus what they say they took.
         self.outside: dict[str, Decimal] = {}
 
     @rule(service_id=st.sampled_from([55, 56]), units=st.integers(1, 100))
@@ -134,7 +134,7 @@ class Payments(RuleBasedStateMachine):
         if entry is None:
             return
         self.book.post(entry)
-        # Once the network says the opposite of what was final, it has what it says.
+        # After a contradiction, the network has moved the money that it reported last.
         moved = subject.amount if subject.contradicted_by is Outcome.SUCCEEDED else -subject.amount
         sign = 1 if subject.operation in MONEY_OUT else -1
         self._moved_outside(subject, sign * moved)
@@ -182,7 +182,7 @@ class Payments(RuleBasedStateMachine):
 
 
 TestPayments = Payments.TestCase
-# Each of the profile's examples is a sequence here, so there are fewer of them.
+# Each example is a whole sequence here, so there are fewer than the profile has.
 TestPayments.settings = settings(
     deadline=None,
     max_examples=settings().max_examples // 2,

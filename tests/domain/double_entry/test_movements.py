@@ -1,4 +1,4 @@
-"""The entries that payments make."""
+"""The ledger entries of payments."""
 
 from decimal import Decimal
 
@@ -56,7 +56,7 @@ def test_what_comes_in_needs_no_hold_and_arrives_with_success(
 
 
 def settled(operation: Operation, first: Outcome, then: Outcome) -> dict[Account, Decimal]:
-    """The balances after a final outcome and a later word that contradicts it."""
+    """The balances after a final outcome and a later report that contradicts it."""
     subject = attempt(operation)
     balances: dict[Account, Decimal] = {}
     hold = movements.hold_for(subject)

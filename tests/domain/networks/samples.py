@@ -34,6 +34,6 @@ def attempt(operation: Operation = Operation.COLLECT, **fields: Any) -> Attempt:
 def report(
     outcome: Outcome, source: Source = Source.STATUS, echo: Echo | None = None, **fields: Any
 ) -> Report:
-    """A report that repeats all that was saved."""
+    """A report that repeats the saved reference, amount and currency."""
     full = Echo("R1", Decimal("10.5"), "GHS")
     return Report(outcome, source, full if echo is None else echo, **fields)

@@ -83,7 +83,7 @@ def test_a_refusal_that_comes_later_is_a_failure(source: Source) -> None:
 @pytest.mark.parametrize("before", OPEN)
 @pytest.mark.parametrize("found", [True, False])
 def test_no_word_leaves_the_outcome_as_it_is(before: Outcome, found: bool) -> None:
-    """A timeout, an unlisted word, and a reference that is not found, all are UNKNOWN."""
+    """A timeout, a word that is not listed, and a reference that is not found are all UNKNOWN."""
     judged = apply(attempt(outcome=before), report(Outcome.UNKNOWN, found=found), TERMS, LATER)
 
     assert (judged.change, judged.attempt.outcome) == (Change.NOTHING, before)
@@ -363,7 +363,7 @@ def test_whatever_comes_nothing_final_changes_and_every_step_is_in_the_table(
 
 @given(st.sampled_from(SPENDING), st.lists(reports))
 def test_no_payout_is_given_back_without_proof(operation: Operation, told: list[Report]) -> None:
-    """The first submit was refused or not sent, or a status query said that it failed."""
+    """Proof: the first submit was refused or not sent, or a status query says that it failed."""
     subject = attempt(operation)
     for each in told:
         after = apply(subject, each, TERMS, LATER).attempt

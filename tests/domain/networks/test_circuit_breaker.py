@@ -23,7 +23,7 @@ def test_four_faults_leave_it_closed_and_the_fifth_opens_it() -> None:
 
 
 def test_any_answer_begins_the_count_anew() -> None:
-    """A decline is an answer."""
+    """A decline is an answer too."""
     breaker = after_faults(4).after_answer()
 
     assert breaker.after_fault(NOON).admit(NOON)[1]

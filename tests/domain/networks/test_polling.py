@@ -1,4 +1,4 @@
-"""When an open attempt is asked for."""
+"""When the gateway asks for the status of an open attempt."""
 
 from datetime import timedelta
 

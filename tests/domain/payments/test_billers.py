@@ -1,4 +1,4 @@
-"""Billers and their sandbox accounts, held against sandbox rule 7."""
+"""Billers and their sandbox accounts, compared with sandbox rule 7."""
 
 import pytest
 from hypothesis import given, strategies as st

@@ -1,4 +1,4 @@
-"""The hosted card page: three choices and what they make of the payment."""
+"""The hosted card page: three choices, and the status that each gives the payment."""
 
 import pytest
 

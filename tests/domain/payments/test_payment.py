@@ -1,4 +1,4 @@
-"""A payment: what `party` is, and how it may be shown."""
+"""A payment: the meaning of `party`, and how it may be shown."""
 
 import pytest
 

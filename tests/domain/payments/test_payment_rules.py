@@ -1,4 +1,4 @@
-"""What sandbox answers to a payment, rule by rule and in their order (D9)."""
+"""What the sandbox answers to a payment: each rule, and the order of the rules (D9)."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""How many pages a text takes, held against a slow packer of its own making (D23)."""
+"""How many pages a text takes, compared with a slow packer that is written for the test (D23)."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ TABLE = (
     "pqrstuvwxyzäöñüà"
 )
 EXTENSION = "\f^{}\\[~]|€"
-# GSM to the eye and in neither table: a lower c with cedilla, the backtick, the escape itself.
+# Characters of neither table. Some look like GSM: c with cedilla, the backtick, the escape.
 OUTSIDE = "çÁêő`\t\x1b\u00a0’–…中\N{GRINNING FACE}\N{MUSICAL SYMBOL G CLEF}"
 
 GSM_TEXT = st.text(st.sampled_from(TABLE + EXTENSION), min_size=1, max_size=700)
@@ -34,7 +34,7 @@ def units(char: str, encoding: str) -> int:
 
 
 def pack(text: str, encoding: str) -> list[str]:
-    """The text cut into pages, slowly: a page takes characters while they fit whole."""
+    """The text cut into pages. A page takes characters while they fit whole."""
     alone, joined = (160, 153) if encoding == "GSM" else (70, 67)
     if sum(units(char, encoding) for char in text) <= alone:
         return [text]

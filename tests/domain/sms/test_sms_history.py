@@ -1,4 +1,4 @@
-"""The history of SMS: an item's shape, and what the filters let through."""
+"""The history of SMS: the shape of an item, and the messages that the filters admit."""
 
 from datetime import UTC, date, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""SMS: what sandbox answers to a send, and the life of a message."""
+"""SMS: what the sandbox answers to a send, and the life of a message."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,7 +39,7 @@ def decide(
 
 
 def code(recipients: object, **fields: Any) -> str:
-    """The code of a rejection, or 370."""
+    """The code of the rejection, or 370 if the send is accepted."""
     decided = decide(recipients, **fields)
     return decided.code if isinstance(decided, Outcome) else "370"
 

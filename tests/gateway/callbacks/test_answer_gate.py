@@ -21,7 +21,7 @@ def gate() -> AnswerGate:
 
 
 async def waiting(gate: AnswerGate, network_id: str) -> asyncio.Task[None]:
-    """A task that waits for the release, and has begun to."""
+    """Start a task that waits for the release."""
     task = asyncio.create_task(gate.wait_until_released(network_id))
     await asyncio.sleep(0)
     return task

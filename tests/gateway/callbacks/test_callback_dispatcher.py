@@ -1,4 +1,4 @@
-"""A callback from the claimed job to the record of its attempt (D29, D30)."""
+"""A callback, from its claimed job to the saved attempt (D29, D30)."""
 
 import logging
 from datetime import timedelta
@@ -107,7 +107,7 @@ class TestAttempts:
 
 
 async def test_one_that_is_done_with_is_not_sent_again(works: Works) -> None:
-    """Its job is finished all the same."""
+    """The dispatcher still finishes its job."""
     await works.notify(callback("C1", state=DeliveryState.DELIVERED))
 
     await works.jobs.settle()
@@ -170,7 +170,7 @@ class TestTheLog:
     async def test_its_facts_are_fields_of_their_own(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """`logs.JsonFormatter` writes them: the facts of a request or an attempt."""
+        """`logs.JsonFormatter` writes the facts of a request or an attempt as fields."""
         caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
         await works.notify(callback())
 
@@ -194,7 +194,7 @@ class TestTheLog:
 
 
 class TestWhatMayNotHappen:
-    """Faults of ours and addresses that nobody foresaw: the others still get their callbacks."""
+    """Errors of the gateway and unforeseen addresses: other callbacks are still sent."""
 
     @pytest.mark.parametrize("url", ["http://[:::]/", "http://[1.2.3]/", "http://a\u2100b.test/"])
     async def test_an_address_that_cannot_be_taken_apart_delays_nobody(

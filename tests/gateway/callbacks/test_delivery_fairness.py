@@ -1,4 +1,4 @@
-"""Receivers take turns: one that hangs delays nobody else, and all attempts are bounded."""
+"""Receivers take turns: one that hangs delays no other, and the number of attempts is limited."""
 
 import asyncio
 import logging
@@ -131,12 +131,12 @@ HANGING = [f"slow{n}.test" for n in range(IN_ALL)]
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attempt without an answer is cut off as soon as another receiver waits."""
+    """The dispatcher cuts off an attempt without an answer as soon as another receiver waits."""
     monkeypatch.setattr(callback_dispatcher, "CUT_OFF_S", 0.0)
 
 
 async def hang_everywhere(works: Works, per_host: int = 1) -> None:
-    """Have each connection taken by a receiver that hangs."""
+    """Use each connection for a receiver that hangs."""
     works.sender.hang(*(f"http://{host}/callback" for host in HANGING))
     for host in HANGING:
         await works.notify(*to(host, per_host))
@@ -145,7 +145,7 @@ async def hang_everywhere(works: Works, per_host: int = 1) -> None:
 
 
 class TestCuttingOff:
-    """Where every connection is taken, an attempt without an answer makes room for another."""
+    """If no connection is free, the dispatcher cuts off an attempt that has no answer yet."""
 
     @pytest.mark.usefixtures("at_once")
     async def test_a_receiver_behind_those_that_hang_is_called(self, works: Works) -> None:
@@ -182,7 +182,7 @@ class TestCuttingOff:
     @pytest.mark.decision("D30")
     @pytest.mark.usefixtures("at_once")
     async def test_receivers_that_stalled_cut_off_no_others(self, works: Works) -> None:
-        """So each of them gets its whole timeout in the end, however many there are."""
+        """So each of them has its whole timeout in the end, however many there are."""
         await hang_everywhere(works)
         works.sender.hang("http://slow.test/callback")
         await works.notify(*to("slow.test", 1))
@@ -196,7 +196,7 @@ class TestCuttingOff:
 
     @pytest.mark.usefixtures("at_once")
     async def test_one_that_has_its_status_is_not_cut_off(self, works: Works) -> None:
-        """Only the rest of its body is still to come, and it would be sent twice."""
+        """Only the rest of its body is missing, and another attempt would be a repetition."""
         works.sender.stalls_in_body.update(f"http://{host}/callback" for host in HANGING)
         await hang_everywhere(works)
 
@@ -221,7 +221,7 @@ class TestCuttingOff:
 
 
 class TestShortage:
-    """What this machine has no descriptor for is no attempt, and is made again."""
+    """If this machine has no descriptor left, an attempt does not count and is repeated."""
 
     @pytest.mark.decision("D30")
     async def test_it_is_made_again_and_does_not_count(
@@ -240,7 +240,7 @@ class TestShortage:
 
 @pytest.mark.decision("D16")
 class TestTheGate:
-    """No callback leaves before the answer to its own request has been written out."""
+    """No callback is sent before the answer to its own request is written."""
 
     async def test_a_held_callback_waits_and_leaves_when_it_is_released(self, works: Works) -> None:
         works.deliveries.gate.hold("10000000001")
@@ -281,7 +281,7 @@ class TestTheGate:
 
 
 class TestClosing:
-    """What is on the wire may finish; what is in the queue is not begun, and not lost either."""
+    """Attempts that were sent may finish; callbacks in the queue are not sent, and not lost."""
 
     async def test_what_is_on_the_wire_finishes_within_the_grace(self, works: Works) -> None:
         works.sender.hang(SLOW)

@@ -1,4 +1,4 @@
-"""Whose callback is next: new receivers first, stalled ones last, and none for ever."""
+"""The next callback: new receivers come first and stalled ones last, and none waits for ever."""
 
 from sandbox_sim.gateway.callbacks.delivery_queue import (
     IN_ALL,
@@ -22,13 +22,13 @@ def take(queue: DeliveryQueue) -> QueuedCallback:
 
 
 def names(queue: DeliveryQueue) -> list[str]:
-    """The receivers of all that can be taken, in order."""
+    """The receivers of all callbacks that can be taken, in order."""
     taken = iter(queue.take, None)
     return [each.receiver.name for each in taken]
 
 
 def tried(queue: DeliveryQueue, name: str, standing: Standing) -> None:
-    """Attempt a callback of a receiver that has another one waiting behind it."""
+    """Attempt one callback of a receiver that has another one in the queue."""
     add(queue, name, name)
     taken = take(queue)
     queue.done(taken.receiver, standing)

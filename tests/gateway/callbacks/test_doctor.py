@@ -1,4 +1,4 @@
-"""What a receiver is sent, in which order, and what is left out where it would tell nothing."""
+"""What the doctor sends to a receiver, in which order, and what it skips."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,22 +10,17 @@ import pytest
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.callbacks import (
-    SIGNATURE_HEADER,
-    FailureKind,
-    ReceiverResponse,
-    sign,
-)
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.domain.callbacks.receiver_checks import Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Verdict
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature, sign
 from sandbox_sim.gateway.callbacks.doctor import Doctor, Receiver
 from tests.fakes import BROKEN, OK, FakeSender, Post
 
 URL = "https://shop.test/callback"
 REFUSED = ReceiverResponse(401, "no", 7)
 HEALTHY = (OK, OK, OK, OK, REFUSED, REFUSED, REFUSED)
-# What is sent for each profile, in this order.
+# What the doctor sends for each profile, in this order.
 SENT = (
     "successful",
     "repeated",
@@ -40,7 +35,7 @@ CHECKS = ("reachable", "tls", *SENT)
 
 @dataclass
 class Visit:
-    """A receiver that gives these answers in turn, and what the doctor finds."""
+    """A receiver that gives these answers in turn, and the findings of the doctor."""
 
     sender: FakeSender
     doctor: Doctor = field(init=False)
@@ -57,7 +52,7 @@ class Visit:
         return [finding for finding in self.findings if finding.check == check]
 
     def verdict(self, check: str) -> Verdict:
-        """That of a check which has one only."""
+        """The verdict of a check that has only one."""
         (verdict,) = {finding.assessment.verdict for finding in self.of(check)}
         return verdict
 
@@ -156,7 +151,7 @@ class TestWhatIsSent:
         assert len(seen.posts) == len(Profile) * len(SENT)
         for check in SENT:
             assert [finding.profile for finding in seen.of(check)] == list(Profile)
-        # The fields that tell the bodies apart.
+        # These fields distinguish the bodies of the profiles.
         keys = [set(json.loads(post.body)) for post in seen.posts[: len(Profile)]]
         assert ["trans_ref" in k for k in keys] == [True, True, False, False, True]
         assert ["event_type" in k for k in keys] == [False, False, False, True, False]
@@ -206,7 +201,7 @@ class TestWhatIsWrong:
     @pytest.mark.decision("D29")
     @pytest.mark.parametrize("check", ["no_signature", "wrong_signature", "changed_body"])
     async def test_a_forged_one_that_it_accepts(self, check: str) -> None:
-        """A missing signature is as wrong as a false one: every callback has one."""
+        """Every callback has a signature, so a missing one is as wrong as a false one."""
         answers = list(HEALTHY)
         answers[SENT.index(check)] = OK
 
@@ -215,7 +210,7 @@ class TestWhatIsWrong:
         assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {check: Verdict.WRONG}
 
     async def test_a_profile_that_it_does_not_take_is_left_at_that(self) -> None:
-        """A refusal tells nothing of a receiver that refuses what is genuine."""
+        """If a receiver refuses genuine callbacks, its refusal of forged ones proves nothing."""
         answers = [OK, BROKEN, *HEALTHY[1:]]
 
         seen = await visit(*answers, profiles=(Profile.TRANS, Profile.EVENT))

@@ -1,4 +1,4 @@
-"""The clock is kept: other servers follow it, and the next start does."""
+"""The store keeps the clock, so other servers follow it, and a restart takes it over."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FIVE_MINUTES = timedelta(minutes=5)
 
 @dataclass
 class Server:
-    """One of several that share a store, and its clock."""
+    """One of several servers that share a store, and its clock."""
 
     clock: Clock
     clock_control: ClockControl
@@ -28,13 +28,13 @@ class Server:
 
 @pytest.fixture
 def here(works: Works) -> Server:
-    """The one that runs jobs."""
+    """The server that runs jobs."""
     return Server(works.clock, ClockControl(works.store, works.clock, works.jobs))
 
 
 @pytest.fixture
 def there(works: Works) -> Server:
-    """Another one."""
+    """Another server."""
     clock = SystemClock(frozen_at=NOW)
     return Server(clock, ClockControl(works.store, clock, works.jobs))
 
@@ -62,7 +62,7 @@ async def test_to_freeze_a_frozen_one_or_resume_one_that_goes_changes_nothing(
 
 @pytest.fixture
 def on_the_way(works: Works, monkeypatch: pytest.MonkeyPatch) -> Acts:
-    """What is to be done each time that the clock has stopped on its way and the jobs have run."""
+    """Functions to call each time that the clock stops on its way and the jobs have run."""
     acts: Acts = []
     settle = works.jobs.settle
 
@@ -95,7 +95,7 @@ async def test_others_follow_when_it_has_arrived_and_not_on_the_way(
 async def test_what_is_heard_on_the_way_does_not_take_it_there_at_once(
     works: Works, here: Server, on_the_way: Acts
 ) -> None:
-    """Such as when another server starts, or a connection was broken."""
+    """An announcement can come on the way, as when another server starts or a connection breaks."""
     on_the_way.append(lambda: works.store.run(lambda unit: unit.announce(Topic.CLOCK)))
     for minutes in (1, 2):
         await works.promise(str(minutes), due_at=after(minutes=minutes))
@@ -108,7 +108,7 @@ async def test_what_is_heard_on_the_way_does_not_take_it_there_at_once(
 async def test_a_start_takes_over_what_is_kept_and_has_the_others_follow(
     works: Works, here: Server, there: Server
 ) -> None:
-    """Whoever kept it last died on the way."""
+    """The server that saved it died before its own clock got there."""
     goal = ClockState(FIVE_MINUTES, after(minutes=5))
     await works.store.run(lambda unit: unit.save_clock(goal))
 

@@ -1,4 +1,4 @@
-"""The live feed: a ring of what happened, and a queue for each reader."""
+"""The live feed: a ring of past events, and a queue for each reader."""
 
 import asyncio
 import weakref
@@ -31,7 +31,7 @@ LARGE = event("x" * 10_000)
 
 
 class Passed(VirtualClock):
-    """A clock whose real time is what the test says."""
+    """A clock whose real time is set by the test."""
 
     seconds = 0.0
 
@@ -50,7 +50,7 @@ def feed(passed: Passed) -> Feed:
 
 
 class Listeners(ExitStack):
-    """Those who listen, and who of them was hung up on."""
+    """Adds readers to a feed, and notes which of them the feed disconnects."""
 
     def __init__(self, feed: Feed) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ def listeners(feed: Feed) -> Iterator[Listeners]:
 
 
 async def heard(reader: Reader) -> Sequence[NumberedEvent]:
-    """What it hears now."""
+    """The events that the reader gets now."""
     told = await reader.take(timeout_s=0)
     assert told is not None, "it is over"
     return told
@@ -184,7 +184,7 @@ class TestComingBack:
 
 
 class TestWhoDoesNotRead:
-    """Much waits for it, and it has taken none for long; one of the two is no fault."""
+    """The feed disconnects a reader only if many events wait for it and it takes none for long."""
 
     async def test_is_hung_up_on_while_others_go_on(
         self, feed: Feed, listeners: Listeners, passed: Passed
@@ -293,7 +293,7 @@ class TestTheEnd:
 
 
 class TestBytes:
-    """The feed and what waits for its readers take so much memory, whatever the events are."""
+    """The feed and the queues of its readers have a limit in bytes, however large events are."""
 
     @pytest.fixture(autouse=True)
     def bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:

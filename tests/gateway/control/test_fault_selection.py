@@ -1,4 +1,4 @@
-"""Choosing faults: what costs nothing when there is nothing to choose."""
+"""The choice of a fault reads the store only if a fault matches the request."""
 
 import pytest
 
@@ -15,7 +15,7 @@ EFFECT = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
 
 
 class Desk:
-    """Faults over a store in memory, once for service 55."""
+    """Faults over a memory store. `add` adds one that applies once, to service 55."""
 
     def __init__(self) -> None:
         clock, ids = VirtualClock(), RandomIds(seed=1)

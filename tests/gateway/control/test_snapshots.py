@@ -1,4 +1,4 @@
-"""Snapshots and what servers have at hand of the state."""
+"""Snapshots, and the parts of the state that a server has in memory."""
 
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.control.user_rules import Match, UserRuleKind
@@ -28,7 +28,7 @@ async def test_rules_that_are_put_back_apply_at_once(works: Works) -> None:
 
 
 async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:
-    """The journal is saved beside the way of the requests, a moment after they were answered."""
+    """The journal is saved in the background, a moment after the requests are answered."""
     journal = Journal(works.store, works.clock)
     snapshots = snapshots_of(works, journal)
     journal.note(entry("R1"))

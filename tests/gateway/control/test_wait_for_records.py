@@ -1,4 +1,4 @@
-"""A waiter searches once, and from then on looks only at the records that it receives."""
+"""A waiter searches once; from then on it looks only at the records that it receives."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ OURS = Subject(EventType.SMS, 55)
 
 @dataclass
 class Searched:
-    """A store with these records; it counts how often it was searched."""
+    """A store with these records; `times` counts the searches."""
 
     records: list[Shown] = field_of(default_factory=list)
     times: int = 0
@@ -131,7 +131,7 @@ async def test_nothing_is_shown_that_no_waiter_is_for(
 async def test_a_record_that_another_waits_for_is_not_shown(
     waiters: Waiters, store: Searched, value: object
 ) -> None:
-    """Whatever its field is asked for, a waiter receives what may be meant for it."""
+    """A waiter receives each record that its field may match, for every type of value."""
     waiting = wait(waiters, store, field=("name", value))
     another = wait(waiters, Searched(), field=("name", "T2"))
     await turns()
@@ -250,7 +250,7 @@ async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: 
 
 
 class FakeRelay:
-    """Another server, which is there or not."""
+    """The connection to other servers; a test calls `heard` with their events."""
 
     has_remote_readers = False
 

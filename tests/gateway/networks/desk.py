@@ -1,4 +1,4 @@
-"""Production mode over a store in memory, with a network that answers as a test says."""
+"""Production mode over a memory store, with networks that give the answers of a test."""
 
 import asyncio
 from collections import deque
@@ -64,7 +64,7 @@ TAKES_ALL = Capabilities(
 
 @dataclass
 class ScriptedNetwork:
-    """Gives the results in turn, and PENDING after them."""
+    """Gives the scripted results in turn, and PENDING after them."""
 
     capabilities: Capabilities = TAKES_ALL
     submits: list[SubmitRequest] = field(default_factory=list)
@@ -103,7 +103,7 @@ class ScriptedNetwork:
 
 
 class Desk:
-    """Takes payments of mode P; `first` carries them, and `second` where the first got nothing."""
+    """Takes payments of mode P. They go to `first`, or to `second` if nothing reached the first."""
 
     def __init__(self, terms: Terms | None = None, **capabilities: Any) -> None:
         self.clock, ids = VirtualClock(), RandomIds(seed=1)
@@ -156,7 +156,7 @@ class Desk:
         await self.store.run(lambda unit: unit.enter(entry))
 
     async def run_due(self) -> list[JobKind]:
-        """Run the jobs of production that are due; returns their kinds."""
+        """Run the due jobs of production mode; returns the kinds of all due jobs."""
         now = self.clock.now()
         jobs = await self.store.run(lambda unit: unit.claim_due(now, 100))
         handlers: Mapping[JobKind, Any] = {
@@ -173,7 +173,7 @@ class Desk:
         return [job.kind for job in jobs]
 
     async def wait(self, **by: float) -> list[JobKind]:
-        """Move the clock on, and run what is due then."""
+        """Advance the clock, and run the jobs that are due then."""
         self.clock.move_to(self.clock.now() + timedelta(**by))
         return await self.run_due()
 
@@ -190,7 +190,7 @@ class Desk:
         return await self.store.run(lambda unit: unit.list_callbacks(every(SERVICE)))
 
     async def balances(self) -> dict[str, Decimal]:
-        """The balances that are not zero, by name; the books are sound."""
+        """The balances that are not zero, by account name. Asserts that the ledger is sound."""
         balances = await self.store.run(lambda unit: unit.book_balances(None))
         holds = await self.store.run(lambda unit: unit.open_holds())
         legs = await self.store.run(lambda unit: unit.book_legs(None))

@@ -1,4 +1,4 @@
-"""Notifications of networks: kept as they came, then read (D39)."""
+"""Notifications of networks: saved as they came, then read (D39)."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.decision("D39")
 
 
 async def receive(desk: Desk, outcome: Outcome = Outcome.SUCCEEDED, **fields: Any) -> None:
-    """A notification about the only attempt comes in and is read."""
+    """Receive a notification about the only attempt, and read it."""
     names: dict[str, Any] = {"attempt_id": (await desk.attempts())[0].id}
     names.update((n, fields.pop(n)) for n in ("attempt_id", "reference") if n in fields)
     desk.first.notification = Notification(outcome, **names)

@@ -229,7 +229,7 @@ async def test_units_of_airtime_are_spent_from_their_own_asset() -> None:
     desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
 
     await desk.pay(operation=Operation.AIRTIME)
-    await desk.wait(seconds=15)  # money that leaves fails and succeeds by what the network says
+    await desk.wait(seconds=15)  # the network decides whether money that leaves fails or succeeds
 
     balances = await desk.balances()
     assert balances[f"service/{SERVICE}/{Wallet.AIRTIME}/available/AIRTIME"] == Decimal("39.50")

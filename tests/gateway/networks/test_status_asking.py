@@ -1,4 +1,4 @@
-"""Asking for the outcome of open attempts: schedule, repeats, finals (D39)."""
+"""Asking for the outcome of open attempts: schedule, repeated submits, final outcomes (D39)."""
 
 from datetime import timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The processor of mode S: which outcome leaves what behind (D15, D16)."""
+"""The processor of mode S: which records each outcome saves (D15, D16)."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -34,7 +34,7 @@ CARD = {"operation": Operation.CARD, "nw": "VIS", "party": "4111111111111111"}
 
 
 class Desk:
-    """A sandbox processor over a store in memory."""
+    """A sandbox processor over a memory store."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How a transaction ends: the status first, then the money, then the promise of a callback."""
+"""How a transaction ends: first its status, then the money, then the job for the callback."""
 
 import json
 from decimal import Decimal
@@ -10,7 +10,8 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.callbacks import Callback, sign
+from sandbox_sim.domain.callbacks.callbacks import Callback
+from sandbox_sim.domain.callbacks.signature import sign
 from sandbox_sim.domain.clients import Client
 from sandbox_sim.domain.control.overrides import CallbackBehaviour, Override
 from sandbox_sim.domain.jobs import Job, JobKind
@@ -26,7 +27,7 @@ THEN = after(seconds=1)
 
 
 class Desk:
-    """A settlement over a store in memory."""
+    """A settlement over a memory store."""
 
     def __init__(
         self,

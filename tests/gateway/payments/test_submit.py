@@ -26,7 +26,7 @@ REFUSED = Rejected(Outcome("402", "D13", "too little"), ("a warning",))
 
 
 class FakeProcessor:
-    """Gives one decision to every payment, and notes what it was asked for."""
+    """Gives one decision to every payment, and records the requests."""
 
     def __init__(self, decision: Accepted | Rejected | Exception) -> None:
         self.decision = decision
@@ -112,7 +112,7 @@ async def test_a_rejected_payment_is_answered_with_its_reason() -> None:
 
 @pytest.mark.decision("D16")
 class TestTheGate:
-    """The callback waits from before the payment is saved until its answer is written."""
+    """The gate holds the callback from before the payment is saved until its answer is written."""
 
     @pytest.mark.parametrize("decision", [TAKEN, REFUSED])
     async def test_it_holds_the_payment_until_the_caller_releases_it(
@@ -153,7 +153,7 @@ class TestTheGate:
 
 
 class TestBeforeTheAnswer:
-    """Where a processor waits for the outside world: after the commit, without a unit of work."""
+    """A processor may wait for other systems: after the commit, and outside a unit of work."""
 
     async def test_what_was_saved_is_committed_by_then(self) -> None:
         desk = Desk()

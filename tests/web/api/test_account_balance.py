@@ -1,4 +1,4 @@
-"""8. Account balance: the interface's figures, or balances that move."""
+"""8. Account balance: fixed figures from the interface, or live balances."""
 
 import pytest
 

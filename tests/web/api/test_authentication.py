@@ -1,4 +1,4 @@
-"""Who may come in: credentials, User-Agent, rate, and the services of a credential set."""
+"""Who may use the gateway: credentials, User-Agent, rate limit, services of a credential set."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def ask(
     method: str = "POST",
     path: str = "/make_payment",
 ) -> Answer:
-    """Ask with this Authorization and no User-Agent but what is in `headers`."""
+    """Send a request with this Authorization, and with a User-Agent only if `headers` has one."""
     lines = [] if authorization is None else [b"Authorization: " + authorization.encode()]
     request = request_bytes(
         path, body, *lines, *headers, method=method, credentials=False, agent=False

@@ -1,4 +1,4 @@
-"""What is wrong with a body is said field by field: HTTP 400, code 400 (200 on the SMS paths)."""
+"""A bad body gets HTTP 400 (200 on the SMS paths), code 400, and the name of each wrong field."""
 
 import json
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ async def test_a_well_formed_body_is_no_bad_request(sandbox: Sandbox, name: str)
 @pytest.mark.decision("D5", "D6")
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "history"])
 async def test_a_blank_or_mistyped_field_is_named(sandbox: Sandbox, name: str) -> None:
-    """All of a history but its service_id are filters: test_sms_history has them."""
+    """`history` is not here: test_sms_history tests its fields, most of which are filters."""
     operation = OPERATIONS[name]
 
     for field, value in wrong_values(operation):

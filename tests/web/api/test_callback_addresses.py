@@ -1,4 +1,4 @@
-"""An address that cannot be called is HTTP 400; one from before ends as an attempt (D37)."""
+"""A bad address in a request gets HTTP 400; a callback to one in an old store fails (D37)."""
 
 import json
 import logging
@@ -101,7 +101,7 @@ class TestResend:
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("url", ["http://[1:2:3]:9/", "http://[:::]:9/", "http://[::1.]:8590/"])
 class TestRecordsFromBefore:
-    """A store may have addresses that were accepted before they were read at the door."""
+    """A store may have bad addresses that an older version accepted."""
 
     async def paid(self, sandbox: Sandbox, url: str) -> None:
         await sandbox.collect()

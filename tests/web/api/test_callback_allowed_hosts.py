@@ -1,4 +1,4 @@
-"""The setting callback_hosts, from the request to what is kept of the attempts."""
+"""The setting callback_hosts decides where callbacks go; a refused attempt is recorded."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Delivery of callbacks: what acknowledges, what is tried again, what is kept (D30)."""
+"""Delivery of callbacks: acknowledgement, retries, and the record of each attempt (D30)."""
 
 import socket
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""When callbacks leave: after the status, after the answer, and nobody waits for another (D16)."""
+"""A callback leaves after its status and its answer; a slow receiver delays no other (D16)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from tests.web.conftest import Receiver, StartReceiver
 
 @dataclass
 class HeldAnswer:
-    """The first answer with HTTP 202: not written out before `released` is set."""
+    """Holds back the first answer with HTTP 202 until `released` is set."""
 
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
@@ -90,7 +90,7 @@ async def test_no_callback_leaves_before_its_answer_is_written(
     held = asyncio.create_task(sandbox.collect(transaction_id="held", callback_url=receiver.url))
     await held_answer.reached.wait()
 
-    # The other payment comes later, so its callback tells that the first one had its chance.
+    # When the callback of this later payment arrives, the first one had time to leave too.
     await sandbox.collect(transaction_id="other", callback_url=receiver.url)
     await receiver.arrival()
     assert refs(receiver) == ["other"]
@@ -142,7 +142,7 @@ async def test_a_receiver_that_hangs_delays_neither_other_receivers_nor_answers(
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("turns", range(8))
 async def test_stopping_does_not_wait_for_a_callback_to_an_inbox_of_our_own(turns: int) -> None:
-    """`turns` of the event loop: how far the callback has come when the gateway stops."""
+    """The gateway stops after `turns` iterations of the event loop, in another stage each time."""
     gateway = build(Settings(store="memory:", settle_delay_ms=0), clock=VirtualClock())
     runner = GatewayRunner(gateway.app)
     await runner.setup()

@@ -1,4 +1,4 @@
-"""Callbacks to a hard-coded address arrive elsewhere, with headers of one's own."""
+"""The settings callback_rewrites and callback_headers change the address and add headers."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""Callbacks: what is in them (D27, D28), and for whom."""
+"""The body and the profile of callbacks (D27, D28), and which payments have none."""
 
 import json
 from typing import Any

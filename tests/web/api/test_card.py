@@ -1,4 +1,4 @@
-"""2. Card collection: test cards, the request, and the redirect that completes by itself."""
+"""2. Card collection: test cards, the request, and the card page that completes by itself."""
 
 import pytest
 

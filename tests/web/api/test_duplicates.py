@@ -1,4 +1,4 @@
-"""A `transaction_id` used again (D14): the newer replaces the older, or is turned away."""
+"""A `transaction_id` used again (D14): the newer transaction replaces the older or is rejected."""
 
 import pytest
 

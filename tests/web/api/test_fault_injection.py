@@ -1,4 +1,4 @@
-"""`/_sandbox/faults`: what goes wrong on purpose, for whom, how often, and what remains of it."""
+"""`/_sandbox/faults`: each kind of fault, which requests it matches, how often, and its records."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def post(sandbox: Sandbox, rule: object) -> Seen:
 
 
 async def add(sandbox: Sandbox, fault: dict[str, Any], **rule: Any) -> str:
-    """Add a fault; its id."""
+    """Add a fault and return its id."""
     answer = await post(sandbox, {"fault": fault, **rule})
     assert answer.status == 201, answer.body
     return str(answer.body["id"])
@@ -39,7 +39,7 @@ async def listed(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
 
 
 async def journal(sandbox: Sandbox, count: int = 1) -> list[dict[str, Any]]:
-    """The newest `count` entries, once there are so many."""
+    """Wait until the journal has `count` entries, and return the newest `count`."""
     body = json.dumps({"count": count, "timeout_s": 5}).encode()
     answer = await ask(sandbox, "POST", "/_sandbox/requests/wait", body)
     entries: list[dict[str, Any]] = answer.body["requests"]
@@ -47,7 +47,7 @@ async def journal(sandbox: Sandbox, count: int = 1) -> list[dict[str, Any]]:
 
 
 class Peer:
-    """A client that looks at its connection as the operating system has it."""
+    """A client on a plain socket, so that a test sees how the server ends the connection."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         parts = urlsplit(sandbox.url)
@@ -55,11 +55,11 @@ class Peer:
         self._socket = socket.create_connection(address, timeout=10)
 
     def send(self, *bodies: dict[str, Any]) -> None:
-        """Payments, all in one piece."""
+        """Send a payment with each body, all in one write."""
         self._socket.sendall(b"".join(request_bytes(body=json.dumps(b).encode()) for b in bodies))
 
     async def received(self) -> bytes:
-        """Whatever comes until the server closes the connection."""
+        """Return all bytes that arrive until the server closes the connection."""
         return await asyncio.to_thread(self._received)
 
     def _received(self) -> bytes:
@@ -69,7 +69,7 @@ class Peer:
         return b"".join(parts)
 
     def nothing_came(self) -> bool:
-        """Whether the server has neither written nor closed."""
+        """Return True if the server has neither written nor closed the connection."""
         self._socket.setblocking(False)
         try:
             self._socket.recv(1)
@@ -92,7 +92,7 @@ async def peer(sandbox: Sandbox) -> AsyncIterator[Peer]:
 
 @pytest.fixture
 def pauses(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds of real time that answers were held back; none of them passes."""
+    """The delay of each answer in seconds of real time; the tests do not wait for it."""
     found: list[float] = []
     monkeypatch.setattr("sandbox_sim.gateway.control.journal.TOGETHER_S", 0)
 
@@ -237,10 +237,10 @@ class TestLatency:
 
 
 class TestLosses:
-    """By default what is asked for is done, and only its answer is lost."""
+    """By default the gateway processes the request, and only the answer is lost."""
 
     async def lost(self, sandbox: Sandbox, peer: Peer) -> None:
-        """Send a payment and go away when it is clear that it has no good answer."""
+        """Send a payment, and close the connection when the journal has the request."""
         peer.send(sandbox.payment())
         await journal(sandbox)
         peer.close()
@@ -331,7 +331,7 @@ class TestLosses:
 class TestTimeout:
     @pytest.fixture
     async def hanging(self, sandbox: Sandbox, peer: Peer) -> Peer:
-        """A client that has waited for a while."""
+        """A client that waits for an answer which the fault holds back."""
         await add(sandbox, {"timeout": True}, times=1)
         peer.send(sandbox.payment())
         await journal(sandbox)
@@ -487,7 +487,7 @@ class TestHowOften:
 
         statuses = await self.statuses(sandbox, 20)
 
-        ids = RandomIds(seed=1)  # that of the fixture
+        ids = RandomIds(seed=1)  # the seed of the fixture
         assert statuses == [503 if ids.draw() < 0.5 else 200 for _ in range(20)]
         assert len(set(statuses)) == 2
 

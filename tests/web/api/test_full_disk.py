@@ -1,4 +1,4 @@
-"""While the disk is full: honest answers, nothing acknowledged that was not saved, and no loss."""
+"""While the disk is full, requests fail with code 500, and no acknowledged payment is lost."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ async def readyz(sandbox: Sandbox) -> tuple[int, dict[str, Any]]:
 
 
 async def until_full(sandbox: Sandbox, **fields: Any) -> tuple[list[str], Seen]:
-    """Collect until it fails: the ids that were acknowledged, and the answer that was none."""
+    """Collect until a payment fails; return the acknowledged ids and the failed answer."""
     await fill_disk(sandbox.gateway.store)
     acknowledged: list[str] = []
     while True:
@@ -115,7 +115,7 @@ async def test_what_falls_due_meanwhile_waits_for_room(
 ) -> None:
     acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
     sandbox.gateway.clock.move_to(sandbox.gateway.clock.now() + A_SECOND)
-    # One of them may still have fitted; whichever did not is pending as before.
+    # The disk may have room for one settlement; the others stay pending.
     assert (await sandbox.status("T0")).data["status"] in {"000", "002"}
 
     await free_disk(sandbox.gateway.store)

@@ -1,7 +1,7 @@
-"""Odd requests, and 25 times as many with --hypothesis-profile=long: each gets an answer in
-the interface's shape.
+"""Odd requests: each gets an answer in the shape of the interface.
 
-One gateway runs in a thread of its own on a clock that stands still, so no callback ever leaves.
+The option --hypothesis-profile=long sends 25 times as many. One gateway runs in its own thread
+with a frozen clock, so it sends no callbacks.
 """
 
 import json
@@ -46,7 +46,7 @@ likely = {
 
 @st.composite
 def near_misses(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A well-formed body with a few fields gone, replaced, or moved to another path."""
+    """Draw a valid body, and remove, replace or add some fields, or change the path."""
     operation = OPERATIONS[draw(st.sampled_from(list(OPERATIONS)))]
     body = dict(operation.body)
     for field in draw(st.sets(st.sampled_from(sorted(body)), max_size=3)):
@@ -66,7 +66,7 @@ def near_misses(draw: st.DrawFn) -> tuple[str, bytes]:
 
 
 def assert_answered(answer: Answer, path: str) -> None:
-    """In shape, and with HTTP 200 on the SMS paths."""
+    """Assert an answer in the shape of the interface, with HTTP 200 on the SMS paths."""
     assert_in_shape(answer)
     if path.startswith("/sms/"):
         assert answer.status == 200

@@ -1,4 +1,4 @@
-"""What is masked, and what goes on working: calls with a password, lookups, matches, lengths."""
+"""What the gateway masks, and what still works: callback passwords, lookups, matches, lengths."""
 
 import json
 from pathlib import Path
@@ -159,7 +159,7 @@ class TestAddresses:
 
 
 class TestTransactionIds:
-    """Those that look like a card number: the client's own key, which its records go by."""
+    """A transaction_id that looks like a card number still works as a key, and is shown masked."""
 
     async def test_answers_and_callbacks_have_it_and_what_is_shown_has_it_masked(
         self, sandbox: Sandbox, receiver: Receiver

@@ -1,4 +1,4 @@
-"""What rules can see of a request, whatever else is wrong with it."""
+"""The facts of a request that user rules match; a request with errors has facts too."""
 
 import json
 from decimal import Decimal

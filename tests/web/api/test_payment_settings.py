@@ -1,4 +1,4 @@
-"""The settings that change how payments are answered; callbacks have theirs beside them."""
+"""The settings that change the answers to payments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""10. Bulk SMS: one text to many, charged upfront, all or none."""
+"""10. Bulk SMS: one text to many recipients, charged upfront, all or none."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""SMS units are neither made nor lost, however many send at once (sandbox.10)."""
+"""Concurrent sends neither create nor lose SMS units (sandbox.10)."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ UNITS = 30
 async def sandbox(
     request: pytest.FixtureRequest, start_sandbox: StartSandbox, tmp_path: Path
 ) -> AsyncIterator[Sandbox]:
-    """A gateway whose services have so many units, and a client that waits for no connection."""
+    """A gateway whose services have UNITS units, and a client without a limit of connections."""
     path = tmp_path / "state.sqlite3" if request.param == "sqlite" else ""
     sandbox = await start_sandbox(store=f"{request.param}:{path}", sms_initial_units=UNITS)
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
@@ -30,7 +30,7 @@ async def sandbox(
 
 
 async def at_once(sandbox: Sandbox, costs: Sequence[int], last_digit: int = 1) -> list[Seen]:
-    """A send for each cost, all at the same time: a single one for 1, else to so many."""
+    """Send for all costs at the same time: one SMS for cost 1, else a bulk to `cost` numbers."""
     number = f"024400000{last_digit}"
     return await asyncio.gather(
         *(
@@ -41,7 +41,7 @@ async def at_once(sandbox: Sandbox, costs: Sequence[int], last_digit: int = 1) -
 
 
 async def books(sandbox: Sandbox) -> list[int]:
-    """The movements of the SMS account; the balance is their sum and was never below zero."""
+    """Return the SMS postings; assert that the balance is their sum and was never below zero."""
     postings = await sandbox.gateway.store.run(lambda unit: unit.postings(55))
     amounts = [int(each.amount) for each in postings if each.account is Account.SMS]
     assert all(sum(amounts[:end]) >= 0 for end in range(len(amounts) + 1))
@@ -57,7 +57,7 @@ async def test_exactly_as_many_succeed_as_can_be_paid_for(sandbox: Sandbox, cost
     refused = [answer for answer in answers if answer.code == "237"]
     affordable = UNITS // cost
     assert (len(left), len(refused)) == (affordable, SENDS - affordable)
-    # Each was told the balance after its own charge: no two saw the same one.
+    # Each answer has the balance after its own charge, so no two balances are equal.
     assert sorted(left, reverse=True) == [UNITS - cost * n for n in range(1, affordable + 1)]
     assert await books(sandbox) == [UNITS] + [-cost] * affordable
 
@@ -73,10 +73,10 @@ async def test_sends_of_all_sizes(sandbox: Sandbox, seed: int) -> None:
     left = UNITS - sum(taken)
     assert len(taken) + len(refused) == SENDS
     assert left >= 0
-    # The balance only fell, so what is left would not have paid for any that was refused.
+    # The balance only falls, so each refused send costs more than the units that are left.
     assert all(cost > left for cost in refused)
     assert sorted(await books(sandbox)) == sorted([UNITS, *(-cost for cost in taken)])
-    # In the order in which they were charged, each was told what the one before it left.
+    # In the order of the charges, each balance is the one before minus the cost of the send.
     told = sorted(
         (
             (answer.data["sms_balance"], cost)

@@ -1,4 +1,4 @@
-"""9. Single SMS: what it answers, what it costs, and what becomes of it."""
+"""9. Single SMS: its answer, its cost and its status."""
 
 from typing import Any
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox
 
-# As settle_delay_ms and card_auto_complete_ms take them.
+# In milliseconds, for settle_delay_ms and card_auto_complete_ms.
 TEN_MINUTES = 10 * 60 * 1000
 TWENTY_MINUTES = 2 * TEN_MINUTES
 

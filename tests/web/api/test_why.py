@@ -1,4 +1,4 @@
-"""`X-Sandbox-Why`: why, with the refused value and the setting that takes it."""
+"""`X-Sandbox-Why`: the reason, with the refused value and the setting that would accept it."""
 
 import json
 import re

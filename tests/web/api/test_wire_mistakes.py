@@ -1,4 +1,4 @@
-"""Mistakes on the wire are recognised: the answer or the log says what to send instead."""
+"""The gateway recognises common mistakes: the answer or the log says what to send instead."""
 
 import asyncio
 import json
@@ -222,6 +222,19 @@ class TestAmounts:
 
         assert answer.code in {"202", "000"}
         assert "more than two decimals" in (await warnings_of_last(sandbox))[0]
+
+    async def test_the_line_of_the_log_is_a_warning_under_quiet_too(
+        self, start_sandbox: StartSandbox, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("INFO", "sandbox_sim")
+        sandbox = await start_sandbox(quiet=True)
+
+        await sandbox.deposit(amount=10.555)
+        await sandbox.deposit(amount=10.5, transaction_id="T2")
+
+        (line,) = [each for each in caplog.records if each.name == "sandbox_sim.requests"]
+        assert line.levelname == "WARNING"
+        assert "more than two decimals" in line.message
 
     @pytest.mark.parametrize("amount", [10, 10.5, 10.55, 0.01, 1e22, 1e300])
     async def test_two_are_fine(self, sandbox: Sandbox, amount: float) -> None:

@@ -1,4 +1,4 @@
-"""`retry` under /_sandbox/callbacks: the next attempt comes now, and the clock stands still."""
+"""`retry` under /_sandbox/callbacks makes the next attempt now, without moving the clock."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ async def shown(sandbox: Sandbox, transaction_id: str = "T1") -> dict[str, Any]:
 
 
 async def settled(sandbox: Sandbox) -> None:
-    """Everything due now has run; the clock is where it was."""
+    """Run all jobs that are due now, without moving the clock."""
     await sandbox.advance(seconds=0)
 
 
@@ -116,7 +116,7 @@ class TestOne:
 class TestAll:
     @pytest.fixture
     async def refused(self, sandbox: Sandbox) -> Sandbox:
-        """A gateway with two callbacks that retry, one of another service, and one delivered."""
+        """A gateway with two retrying callbacks, one more of another service, and one delivered."""
         for number in range(2):
             await sandbox.collect(transaction_id=f"T{number}", callback_url=DEAD)
         await sandbox.collect(transaction_id="other", service_id=56, callback_url=DEAD)

@@ -1,4 +1,4 @@
-"""Gateway time under /_sandbox/clock: five minutes of retries take no time at all."""
+"""Gateway time under /_sandbox/clock: a test reads, advances, freezes and resumes it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`clock/reset` under /_sandbox: back to the machine's time, unless a later record waits."""
+"""`clock/reset` under /_sandbox returns to the machine's time, unless later records wait."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ SetMachine = Callable[[datetime], None]
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> SetMachine:
-    """Sets the time of the machine; the time of the gateway is 09:00."""
+    """A function that sets the machine's time; both the machine and the gateway start at 09:00."""
 
     def set_to(moment: datetime) -> None:
         monkeypatch.setattr(SystemClock, "machine_now", lambda _clock: moment)
@@ -107,7 +107,7 @@ class TestWhatStillWaits:
 @pytest.mark.usefixtures("machine")
 class TestWhatDoesNot:
     async def test_what_was_created_before_the_machines_time(self, sandbox: Sandbox) -> None:
-        """Its next attempt may be due later."""
+        """The next attempt of such a callback may be due after the machine's time."""
         await sandbox.collect(callback_url=DEAD, transaction_id="T1")
         await post(sandbox, "overrides", match={}, delay_ms=60_000)
         await sandbox.sms()

@@ -1,4 +1,4 @@
-"""The live feed, GET /_sandbox/events: in order, resumable, kept apart; nobody waits for it."""
+"""The live feed, GET /_sandbox/events: ordered, resumable, filtered; no writer waits for it."""
 
 import asyncio
 import logging
@@ -17,13 +17,13 @@ from tests.web.events import PATH, Heard, fields, listening
 
 UNTIL_PAID = 7
 CUSTOMERS = [f"233244{number:06}" for number in range(200)]
-# What `few_may_wait` sets, and as many bulks as have more recipients than that.
+# The limit that `few_may_wait` sets, and enough bulk sends to exceed it.
 MOST_WAITING = 1000
 BURST = 6
 
 
 async def pay(sandbox: Sandbox, **fields: object) -> None:
-    """A collection from its request to its callback: `UNTIL_PAID` events."""
+    """Make a collection and deliver its callback: `UNTIL_PAID` events."""
     await sandbox.collect(**fields)
     await sandbox.gateway.jobs.settle()
     await sandbox.advance(seconds=1)
@@ -133,7 +133,7 @@ class TestWhatIsTold:
 
 class TestWhoHearsWhat:
     async def test_two_suites_never_hear_of_one_another(self, sandbox: Sandbox) -> None:
-        """A delivery to an inbox, or a request without a service, may be anybody's."""
+        """Neither reader gets deliveries to an inbox, or requests without a service."""
         async with (
             listening(sandbox, "?service_id=55") as one,
             listening(sandbox, "?service_id=56") as other,
@@ -210,7 +210,7 @@ class TestComingBack:
     async def test_what_the_browser_heard_goes_before_what_its_page_asked(
         self, sandbox: Sandbox
     ) -> None:
-        """It comes back to the same address, whatever it has heard since."""
+        """A browser reconnects to the same address, so `after` is older than `Last-Event-ID`."""
         async with listening(sandbox) as feed:
             await pay(sandbox)
             heard = await feed.take(UNTIL_PAID)
@@ -236,7 +236,7 @@ class TestComingBack:
 
     @pytest.mark.parametrize("last", ["of-an-earlier-run-7", "nonsense", "1"])
     async def test_an_id_that_is_not_known_is_a_gap(self, sandbox: Sandbox, last: str) -> None:
-        """Whoever hears of it has lists to load anew; then comes what there is."""
+        """After a `gap` the reader must reload its lists; then it gets the events that are kept."""
         async with listening(sandbox) as feed:
             await pay(sandbox)
             known = await feed.take(UNTIL_PAID)
@@ -253,7 +253,7 @@ class TestComingBack:
 
 
 async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection of a client that asks for messages and reads none; its buffers are small."""
+    """Connect a client that requests the SMS events and reads none; its buffers are small."""
     address = urlsplit(sandbox.url)
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -268,13 +268,13 @@ async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.S
 
 
 async def send_many(sandbox: Sandbox) -> None:
-    """A message to each customer: an event each, and another one once it settles."""
+    """Send an SMS to each customer: each has an event now, and another when it settles."""
     await sandbox.post("/_sandbox/ledger/topup", {"service_id": 55, "units": len(CUSTOMERS)})
     assert (await sandbox.bulk(*CUSTOMERS)).code == "370"
 
 
 def unsent(sandbox: Sandbox) -> bool:
-    """Whether the system took no more of what the server has to send."""
+    """Return True if the operating system accepts no more data from the server."""
     return any(each.get_write_buffer_size() for each in connections(sandbox))
 
 
@@ -288,7 +288,7 @@ def connections(sandbox: Sandbox) -> Iterator[asyncio.Transport]:
 
 @pytest.fixture
 def few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fifth of what the product lets wait for a reader."""
+    """Lower the number of events that may wait for a reader, so that tests reach it."""
     defaults = gateway_feed.Feed.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "most_waiting", MOST_WAITING)
@@ -297,7 +297,7 @@ def few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_may_wait")
 class TestWhoReads:
     async def test_hears_all_of_what_happens_before_its_turn_comes(self, sandbox: Sandbox) -> None:
-        """All that an advance brings, and what is done right after it."""
+        """One advance gives more events than may wait, and a second advance follows at once."""
         for _ in range(BURST):
             await send_many(sandbox)
 
@@ -313,7 +313,7 @@ class TestWhoReads:
         assert customers(heard[:count]) == CUSTOMERS * BURST
 
     async def test_hears_all_of_one_burst_after_another(self, sandbox: Sandbox) -> None:
-        """Each is more than may wait, and comes while it still reads of the one before."""
+        """Each burst has more events than may wait, and starts while the reader reads the last."""
         async with listening(sandbox, "?types=sms") as feed:
             hearing = asyncio.create_task(feed.take(4 * BURST * len(CUSTOMERS)))
             for _ in range(2):
@@ -333,7 +333,7 @@ class TestWhoReads:
 class TestNobodyWaits:
     @pytest.fixture
     def server(self, caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-        """What the server logs; nothing of what readers do is a fault of it."""
+        """The log of the server; after the test, asserts that readers caused no error in it."""
         with caplog.at_level(logging.WARNING):
             yield caplog
         assert [each for each in caplog.records if each.levelno > logging.WARNING] == []
@@ -344,7 +344,7 @@ class TestNobodyWaits:
         server: pytest.LogCaptureFixture,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """The others go on hearing, the writers go on writing."""
+        """Other readers still get all events, and no writer waits."""
         monkeypatch.setattr(gateway_feed, "READER_STALLED_S", 0)
         lazy, said = await not_reading(sandbox)
 
@@ -355,7 +355,7 @@ class TestNobodyWaits:
                 heard += await keen.take(len(CUSTOMERS))
 
         assert ["did not keep up" in each.message for each in server.records] == [True]
-        async with asyncio.timeout(10):  # which is for ever
+        async with asyncio.timeout(10):  # far more than it needs
             left = re.findall(rb"^id: (\S+)$", await lazy.read(), re.MULTILINE)[:-1]
         said.close()
         ids = [each.id for each in heard]
@@ -380,7 +380,7 @@ class TestNobodyWaits:
     async def test_a_server_that_stops_lets_its_readers_go(
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture
     ) -> None:
-        """Those that it would wait for it would cut off in the end, without the end of a body."""
+        """The server ends each stream itself; if it waited, it would later cut off the body."""
         async with listening(sandbox) as one, listening(sandbox, "?types=sms") as other:
             await pay(sandbox)
             await one.take(UNTIL_PAID)
@@ -399,7 +399,7 @@ class TestNobodyWaits:
                 await send_many(sandbox)
                 await keen.take(len(CUSTOMERS))
 
-        async with asyncio.timeout(30):  # which is for ever, and less than an hour
+        async with asyncio.timeout(30):  # far more than a stop needs, and less than an hour
             await sandbox.stop()
 
         said.close()

@@ -1,4 +1,4 @@
-"""Overrides that nobody meant: each is taken or refused, and no request fails because of one."""
+"""Random overrides: each is accepted or refused, and no request fails because of one."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ LIKELY: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 
 @st.composite
 def overrides(draw: st.DrawFn) -> dict[str, Any]:
-    """A body that is in order, or nearly so."""
+    """Draw a body that is valid, or nearly valid."""
     body: dict[str, Any] = {}
     for part, fields in LIKELY.items():
         if draw(st.booleans()):

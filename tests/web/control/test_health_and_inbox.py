@@ -1,4 +1,4 @@
-"""What is ours under /_sandbox: the built-in callback receiver, health and version."""
+"""The inbox (the built-in receiver of callbacks), health and version under /_sandbox."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim import __version__
-from sandbox_sim.domain.callbacks.callbacks import sign
+from sandbox_sim.domain.callbacks.signature import sign
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import exchange, request_bytes
@@ -99,7 +99,7 @@ async def test_the_newest_message_comes_first(sandbox: Sandbox) -> None:
 
 
 class TestPages:
-    """Those of the other lists."""
+    """The list of messages has the same pages as the other lists."""
 
     async def test_one_after_another(self, sandbox: Sandbox) -> None:
         for number in range(5):
@@ -147,7 +147,7 @@ class TestPages:
             ("limit=0", "limit must be an integer above 0"),
             ("limit=many", "limit must be an integer above 0"),
             ("after=a&after=b", "after must be given once"),
-            ("page=2", "'page' is unknown: leave it out (there are limit, after, id, at, method"),
+            ("page=2", "'page' is unknown: there are limit, after, id, at, method"),
             ("service_id=55", "'service_id' is unknown"),
         ],
     )
@@ -259,7 +259,7 @@ async def test_a_message_that_cannot_be_unpacked_is_an_error_of_our_own(
 
 
 class TestTheControlToken:
-    """Once one is set, only its holder reads and clears; deliveries and health stay open."""
+    """With a control token, reading and clearing an inbox needs it; a delivery does not."""
 
     @pytest.mark.parametrize(
         "authorization",
@@ -317,7 +317,7 @@ class TestWaiting:
     async def test_what_a_message_does_not_have_is_not_waited_for(
         self, sandbox: Sandbox, field: str
     ) -> None:
-        """An inbox is of no service, and what the body says is in `json`."""
+        """A message in an inbox has no service, and the fields of its body are in `json`."""
         await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
         body = json.dumps({"match": {field: 55}, "timeout_s": 0}).encode()
 
@@ -336,5 +336,5 @@ class TestWaiting:
     "path", ["inbox/a%00b", "inbox/a%00b/messages", "pay/%00", "%00", "inbox/%00%00/x"]
 )
 async def test_nothing_has_a_name_with_a_nul(sandbox: Sandbox, method: str, path: str) -> None:
-    """Not every store can be asked for one."""
+    """Not every store accepts a query with a NUL."""
     assert_error(await ask(sandbox, method, f"/_sandbox/{path}", BODY), 404)

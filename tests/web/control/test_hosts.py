@@ -1,4 +1,4 @@
-"""No web page elsewhere drives the sandbox: Host and Origin under /_sandbox; what stays open."""
+"""The checks of Host and Origin under /_sandbox refuse other web pages; some routes are open."""
 
 import json
 import re
@@ -18,8 +18,11 @@ from tests.web.hosted_page import look, redirect, status
 from tests.web.operations import OPERATIONS
 from tests.web.wire import Answer, exchange, request_bytes
 
-# What takes neither a token nor a Host of ours. What is not here is guarded.
-STATIC = ("card.js", "control.js", "dashboard.js", "icon.svg", "pages.css", "send.js")
+# Routes that need no token and accept any Host and Origin. Routes in no list here are guarded.
+STATIC = (
+    *("card.js", "control.js", "dashboard.js", "handset.css", "handset.js", "icon.svg"),
+    *("pages.css", "send.js"),
+)
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
@@ -28,15 +31,17 @@ OPEN = {
     ("HEAD", "/_sandbox/pay/{id}"),
     ("GET", "/_sandbox/login"),
     *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
+    ("GET", "/_sandbox/handset/{number}/enter"),
+    ("GET", "/_sandbox/rules"),
 }
-# What takes no token, under any Host, and nothing from a page elsewhere: a form, and deliveries.
+# Routes that need no token and accept any Host, but refuse requests from other web pages.
 FORMS = {
     ("POST", "/_sandbox/pay/{id}"),
     ("POST", "/_sandbox/login"),
     ("POST", "/_sandbox/logout"),
     ("*", "/_sandbox/inbox/{name}"),
 }
-# Pages, which send a browser without a session to the login.
+# Pages that redirect a browser without a session to the login.
 PAGES = {("GET", "/_sandbox/"), ("HEAD", "/_sandbox/")}
 
 EVIL = b"evil.example"
@@ -54,13 +59,13 @@ class Route(NamedTuple):
 
     @property
     def request(self) -> tuple[str, str]:
-        """The method and a path to ask it by; what the path names need not be there."""
+        """A method and a path for a request to the route; the record in the path need not exist."""
         method = "POST" if self.method == "*" else self.method
         return method, re.sub(r"\{[^}]*\}", "1", self.path)
 
 
 def routes(app: web.Application) -> Iterator[Route]:
-    """Every route that the server has; those under the base path are routes of their own."""
+    """Yield every route of the server; the same route under the base path is yielded separately."""
     for route in app.router.routes():
         assert route.resource is not None
         yield Route(route.method, route.resource.canonical)
@@ -86,7 +91,7 @@ def own_host(sandbox: Sandbox) -> bytes:
 
 
 class TestEveryRoute:
-    """The route table is walked, so that a new route is guarded, or listed here as open."""
+    """The tests check every route of the server: it is guarded, or listed above as open."""
 
     async def test_those_that_are_listed_are_there(self, sandbox: Sandbox) -> None:
         assert set(routes(sandbox.gateway.app)) >= OPEN | FORMS | PAGES
@@ -157,7 +162,7 @@ class TestHost:
             assert_error(await ask(sandbox, LEDGER, host=host), 403, "Host")
 
     async def test_none_at_all_is_refused(self, sandbox: Sandbox) -> None:
-        """HTTP/1.1 without one, or with two, is no HTTP, which aiohttp's parser says already."""
+        """For HTTP/1.1 without a Host, or with two, aiohttp's parser already answers HTTP 400."""
         assert_error(await ask(sandbox, LEDGER, host=None, version=b"HTTP/1.0"), 403, "Host")
         assert (await ask(sandbox, LEDGER, host=None)).status == 400
         twice = await ask(sandbox, LEDGER, b"Host: evil.example")
@@ -172,7 +177,7 @@ class TestHost:
         assert await sandbox.sms_balance() == before
 
     async def test_the_token_does_not_stand_for_the_host(self, start_sandbox: StartSandbox) -> None:
-        """Whoever has no business here does not learn whether the token was right."""
+        """The answer does not show if the token was right, because the Host is checked first."""
         sandbox = await start_sandbox(control_token="s3cret")
 
         for token in (b"s3cret", b"wrong"):
@@ -212,7 +217,7 @@ class TestHost:
 
     @pytest.mark.parametrize("address", ["192.168.1.7", "::ffff:192.168.1.7"])
     def test_the_address_that_the_request_came_in_by_is_ours(self, address: str) -> None:
-        """Over a socket of these tests that is a loopback one, so here is none."""
+        """The request is a mock, because these tests can only connect to loopback addresses."""
         transport = Mock(get_extra_info={"sockname": (address, 8233)}.get)
         hosts = Hosts("0.0.0.0", ())
 
@@ -248,7 +253,7 @@ class TestOrigin:
     async def test_pages_elsewhere_may_not_and_the_setting_is_named(
         self, sandbox: Sandbox, asked: tuple[str, str]
     ) -> None:
-        """Another port of this machine is elsewhere too: another program's pages."""
+        """A page on another port of this machine is refused too: it belongs to another program."""
         for origin, shown in (
             (b"http://evil.example", "evil.example"),
             (b"https://evil.example:8443", "evil.example:8443"),
@@ -281,7 +286,7 @@ class TestOrigin:
     async def test_settings_add_pages(
         self, start_sandbox: StartSandbox, settings: dict[str, object], origin: bytes, status: int
     ) -> None:
-        """Behind a proxy the Host is not what the browser sees."""
+        """Behind a proxy, the Host differs from the host in the browser's address."""
         sandbox = await start_sandbox(**settings)
         headers = (b"Origin: " + origin, ACROSS)
 
@@ -301,14 +306,14 @@ class TestOrigin:
     async def test_without_an_origin_a_browser_still_says_whether_it_crossed(
         self, sandbox: Sandbox, asked: tuple[str, str], site: bytes, status: int
     ) -> None:
-        """A link elsewhere may lead here; nothing may be changed from there."""
+        """A link on another site may open a page here, but may not change anything."""
         assert (await ask(sandbox, asked, b"Sec-Fetch-Site: " + site)).status == status
 
     @pytest.mark.parametrize("content_type", [b"text/plain", b"application/x-www-form-urlencoded"])
     async def test_the_type_of_the_body_decides_nothing(
         self, sandbox: Sandbox, content_type: bytes
     ) -> None:
-        """`curl -d` sends a form's; a form of a page elsewhere is known by its Origin."""
+        """`curl -d` sends the type of a form too; Origin shows if a form is from another page."""
         header = b"Content-Type: " + content_type
 
         assert (await ask(sandbox, TOPUP, header)).status == 200
@@ -326,7 +331,7 @@ class TestWhatStaysOpen:
 
     @pytest.mark.parametrize("host", [b"gateway", b"sandbox_sim:8233", b"host.docker.internal"])
     async def test_deliveries_to_an_inbox(self, sandbox: Sandbox, host: bytes) -> None:
-        """A callback_url has the name that the sender knows us by."""
+        """A callback_url has the name by which the sender reaches this server."""
         answer = await ask(sandbox, ("POST", "/_sandbox/inbox/orders"), host=host)
 
         assert answer.status == 200
@@ -336,7 +341,7 @@ class TestWhatStaysOpen:
     async def test_but_none_that_a_page_elsewhere_sends(
         self, sandbox: Sandbox, headers: tuple[bytes, ...]
     ) -> None:
-        """An image in such a page sends a GET, which any inbox would keep."""
+        """An image in such a page sends a GET, which an inbox would store."""
         for method in ("POST", "GET", "PUT", "HEAD", "OPTIONS"):
             asked = (method, "/_sandbox/inbox/orders")
 
@@ -358,7 +363,7 @@ class TestWhatStaysOpen:
 
 @pytest.mark.decision("D20")
 class TestThePaymentPage:
-    """A shop leads to it; its form comes from itself."""
+    """A link of the shop opens the page; only the page's own form decides the payment."""
 
     FORM = b"Content-Type: application/x-www-form-urlencoded"
 
@@ -380,13 +385,13 @@ class TestThePaymentPage:
         assert await status(sandbox) == "002"
 
     async def test_it_has_browsers_tell_where_its_form_comes_from(self, sandbox: Sandbox) -> None:
-        """With the policy no-referrer they send the form with `Origin: null`."""
+        """With the policy no-referrer, browsers would send the form with `Origin: null`."""
         async with sandbox.session.get(await redirect(sandbox)) as page:
             assert page.headers["Referrer-Policy"] == "same-origin"
 
     @pytest.mark.parametrize("host", [b"127.0.0.1:8233", b"localhost", b"pay.example:8233"])
     async def test_its_own_form_decides(self, sandbox: Sandbox, host: bytes) -> None:
-        """By whatever name it was opened: its id is unguessable, so nobody rebinds to it."""
+        """Any Host may open it: DNS rebinding does not help, because the id cannot be guessed."""
         page = await redirect(sandbox)
         await look(sandbox, page)
 

@@ -1,4 +1,4 @@
-"""The journal under /_sandbox/requests: what was asked, what was answered, and why."""
+"""The journal under /_sandbox/requests: each request, its answer, and the reason."""
 
 import asyncio
 import json
@@ -34,6 +34,7 @@ async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> 
         "path": "/make_payment",
         "request": sandbox.payment(customer_number="0244000009"),
         "http_status": 200,
+        "response_code": "015",
         "code": "015",
         "rule": "sandbox.3",
         "why": "last digit 9 is a simulated decline (customer_number '0244000009')",
@@ -168,8 +169,12 @@ class TestSearching:
             sandbox, "POST", "/_sandbox/requests/count", b'{"match":{"code":"202"}}'
         )
 
+        named = await ask(
+            sandbox, "POST", "/_sandbox/requests/count", b'{"match":{"response_code":"202"}}'
+        )
+
         assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
-        assert counted.body == {"count": 3}
+        assert counted.body == named.body == {"count": 3}
 
     async def test_a_test_waits_for_its_request(self, sandbox: Sandbox) -> None:
         body = json.dumps({"match": {"service_id": 55, "operation": "airtime"}, "timeout_s": 60})

@@ -1,4 +1,4 @@
-"""The ledger under /_sandbox: SMS units are topped up, and every movement can be looked up."""
+"""The ledger under /_sandbox: it tops up SMS units and lists every posting."""
 
 import asyncio
 import json
@@ -32,12 +32,12 @@ async def ledger(sandbox: Sandbox, query: str = "") -> dict[str, Any]:
 
 
 async def moved(sandbox: Sandbox, query: str = "") -> list[tuple[str, str]]:
-    """Why and by how much, newest first."""
+    """The reason and the amount of each posting, newest first."""
     return [(each["reason"], each["amount"]) for each in (await ledger(sandbox, query))["postings"]]
 
 
 async def pages(sandbox: Sandbox, query: str) -> AsyncIterator[dict[str, Any]]:
-    """The list, page after page, to its end."""
+    """Yield each page of the list, newest first."""
     page = await ledger(sandbox, query)
     yield page
     while page["next"] is not None:
@@ -156,7 +156,7 @@ BAD_TOPUPS: list[tuple[bytes, list[str]]] = [
     (b'{"service_id": 55}', ["units is required"]),
     (b"{}", ["service_id is required", "units is required"]),
     (b'{"service_id": "55", "units": true}', [SERVICE, UNITS]),
-    (b'{"service_id": 55, "units": 5, "unit": 5}', ["'unit' is unknown", "service_id, units"]),
+    (b'{"service_id": 55, "units": 5, "unit": 5}', ["'unit' is unknown: did you mean units?"]),
     (b'{"unit": 5, "user": 1}', ["'unit'", "'user'", "service_id is req", "units is required"]),
     (b'{"service_id": 55, "units": 5, "": 1}', ["'' is unknown"]),
     (b'{"service_id": 55, "units": 5, "\\u0000": 1}', ["is unknown"]),
@@ -294,7 +294,7 @@ class TestPages:
         assert second == [("topup", "2"), ("topup", "1")]
 
     async def test_only_the_first_page_has_the_balances(self, sandbox: Sandbox) -> None:
-        """Adding up all postings is not part of turning a page."""
+        """Adding up all postings takes time, so the other pages leave the balances out."""
         await topup(sandbox, 5)
 
         first, second = [page async for page in pages(sandbox, "limit=1")]
@@ -413,7 +413,7 @@ class TestBalances:
 
     @pytest.mark.decision("D21")
     async def test_no_amount_is_lost_in_a_larger_one(self, start_sandbox: StartSandbox) -> None:
-        """Deposits have no cap, and 1e300 has more digits than Decimal keeps by itself."""
+        """Deposits have no cap, and 1e300 has more digits than Decimal keeps by default."""
         sandbox = await start_sandbox(balances="live")
         await sandbox.deposit(transaction_id="T1", amount=1e300)
         await sandbox.advance(seconds=1)
@@ -444,7 +444,7 @@ ROUTES = [("POST", TOPUP, b'{"service_id": 55, "units": 1}'), ("GET", LEDGER, b"
 
 @pytest.mark.parametrize(("method", "path", "body"), ROUTES)
 class TestTheControlToken:
-    """Once one is set, only its holder reads the ledger and writes to it."""
+    """With a control token, reading the ledger and topping up need it."""
 
     @pytest.mark.parametrize("authorization", ["", "Bearer wrong", "s3cret", "Basic s3cret"])
     async def test_without_it_nothing_is_told_and_nothing_posted(

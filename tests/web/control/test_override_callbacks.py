@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import Callback, sign
+from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
+from sandbox_sim.domain.callbacks.signature import sign
 from sandbox_sim.gateway.control import override_selection
 from sandbox_sim.gateway.ports import StoreError
 from tests import postgres
@@ -28,12 +29,12 @@ DEAD = "http://127.0.0.1:9/nobody"
 
 
 def refs(receiver: Receiver) -> list[str]:
-    """Whose callbacks came, in order."""
+    """The transaction ids of the callbacks that arrived, in order."""
     return [delivery.body["trans_ref"] for delivery in receiver.deliveries]
 
 
 async def misbehaving(sandbox: Sandbox, **callback: Any) -> str:
-    """An override of the next payment's callback; its id."""
+    """Add an override for the callback of the next payment, and return its id."""
     return str((await override(sandbox, callback=callback, times=1))["id"])
 
 
@@ -290,7 +291,7 @@ class TestBeforeTheAnswer:
     async def test_a_receiver_that_waits_for_the_answer_gets_it(
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It may be one thread with the caller, and then answers only when it is answered."""
+        """A client with one thread answers the callback only after it has its own answer."""
         monkeypatch.setattr(override_selection, "LONGEST_WAIT_S", 0.05)
         await misbehaving(sandbox, before_response=True)
         go_on = receiver.hang()

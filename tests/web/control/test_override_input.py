@@ -1,4 +1,4 @@
-"""What is posted to add an override: bad input is named, and what is taken is shown as given."""
+"""Adding an override: errors name each bad field, and the list shows an override as given."""
 
 import json
 from typing import Any
@@ -20,9 +20,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"outcome": {"response_code": "999"}},
         "outcome.response_code must be one of 000, 202",
     ),
-    ({"outcome": {"code": "ok"}}, "outcome.code must be one of 000, 202"),
-    ({"outcome": {"code": "402", "response_code": "402"}}, "outcome.code"),
-    ({"outcome": {"codes": "402"}}, "'outcome.codes' is unknown"),
+    ({"outcome": {"code": "ok"}}, "outcome.response_code must be one of 000, 202"),
+    ({"outcome": {"code": "402", "response_code": "402"}}, "'outcome.code' is unknown"),
+    (
+        {"outcome": {"response_codes": "402"}},
+        "'outcome.response_codes' is unknown: did you mean outcome.response_code?",
+    ),
+    ({"outcom": {"status": "003"}}, "'outcom' is unknown: did you mean outcome?"),
     ({"outcome": "003"}, "outcome must be an object"),
     ({"outcome": None}, "outcome"),
     ({"outcome": {"status": "001", "code": "402"}}, "outcome.status"),
@@ -37,7 +41,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"callback": {"duplicate": True}}, "callback.duplicate"),
     ({"callback": {"delay_ms": 10**30}}, "callback.delay_ms"),
     ({"callback": {"profile": "xml"}}, "callback.profile must be one of trans, trans_bare"),
-    ({"callback": {"slow": True}}, "'callback.slow' is unknown"),
+    ({"callback": {"slow": True}}, "'callback.slow' is unknown: there are drop, duplicate"),
     ({"callback": {"drop": True, "reorder": True}}, "callback.drop and callback.reorder"),
     ({"outcome": {"status": "003"}, "times": 0}, "times"),
     ({"outcome": {"status": "003"}, "match": {"operation": "pay"}}, "match.operation"),

@@ -1,4 +1,4 @@
-"""Overrides: what is asked for comes, whatever the rules of the sandbox say."""
+"""Overrides decide the outcome of a request in place of the sandbox rules."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ class TestStatuses:
     async def test_a_payment_ends_as_it_is_told_and_its_callback_says_so(
         self, sandbox: Sandbox, operation: str, code: str, told: str
     ) -> None:
-        """Even one that the sandbox would refuse."""
+        """The override applies even to a payment that the sandbox rules refuse."""
         await override(sandbox, outcome={"status": code})
 
         answer = await pay(sandbox, operation, **REFUSED[operation])

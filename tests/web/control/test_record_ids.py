@@ -1,4 +1,4 @@
-"""Records under /_sandbox are named by any id that belongs to them; what is ambiguous is listed."""
+"""Any id of a record under /_sandbox finds it; for an ambiguous id the error lists the matches."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Transactions, callbacks and messages under /_sandbox: listed, found, waited for, and steered."""
+"""Transactions, callbacks and messages under /_sandbox: list, find, wait, settle and resend."""
 
 import asyncio
 import json

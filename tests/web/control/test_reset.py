@@ -1,4 +1,4 @@
-"""Beginning anew: of one service or of all, whatever is on its way."""
+"""A reset deletes the records of one service or of all, with their pending work."""
 
 import json
 

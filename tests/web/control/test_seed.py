@@ -1,6 +1,7 @@
-"""Made-up people: a service with something to look at, the same for the same seed."""
+"""`/_sandbox/seed` fills a service with invented records; the same seed gives the same records."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -26,9 +27,10 @@ async def listed(sandbox: Sandbox, kind: str, service_id: int = 55) -> list[dict
 
 
 async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
-    """All that can be seen of a service, but for the numbers that the store gave its postings.
+    """Return all records of a service that the control API shows.
 
-    The address of its callbacks is that of the server.
+    It leaves out the ids of postings, which the store gives, and the callback_url of payments,
+    which has the address of the server.
     """
     payments = await listed(sandbox, "transactions", service_id)
     for payment in payments:
@@ -48,7 +50,13 @@ async def test_it_says_what_it_made(sandbox: Sandbox) -> None:
 
     assert answer.status == 200
     people = answer.body.pop("people")
-    assert answer.body == {"seed": 42, "service_id": 55, "payments": 20, "messages": 20}
+    assert answer.body == {
+        "seed": 42,
+        "service_id": 55,
+        "payments": 20,
+        "messages": 20,
+        "fewer": [],
+    }
     assert len(people) == 10
     for person in people:
         assert set(person) == {"name", "customer_number", "nw"}
@@ -117,7 +125,7 @@ async def test_the_status_of_a_payment_can_be_asked(sandbox: Sandbox) -> None:
 
 
 async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp_path: Any) -> None:
-    """Whatever their store, and whenever: all times are as far from now."""
+    """The records are the same in memory and in a SQLite file."""
     one = await start_sandbox()
     other = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
 
@@ -160,7 +168,7 @@ async def test_another_seed_and_another_service_are_other_people(sandbox: Sandbo
 
 @pytest.mark.parametrize("minutes", [0, 20])
 async def test_a_second_time_is_refused_in_words(sandbox: Sandbox, minutes: int) -> None:
-    """Even if its payments are forgotten by then; and nothing is half done."""
+    """It is refused even after its payments have expired, and changes nothing."""
     await seed(sandbox)
     await sandbox.advance(minutes=minutes)
     before = await life(sandbox)
@@ -189,6 +197,11 @@ async def test_a_poor_service_has_what_it_can_pay_for(sandbox: Sandbox) -> None:
 
     assert answer.body["messages"] == 0
     assert 0 < answer.body["payments"] == len(await listed(sandbox, "transactions", 59)) < 20
+    sentence, unsent = answer.body["fewer"]
+    rejected, _, why = sentence.partition(" of the payments got ")
+    assert int(rejected) == 20 - answer.body["payments"]
+    assert re.fullmatch(r"402: amount [\d.]+ is above the balance of 5 \[D13\]", why)
+    assert unsent.startswith("20 SMS were not sent: service 59 has no units for them; ")
     assert await sandbox.sms_balance(59) == 0
     assert_error(await seed(sandbox, service_id=59), 409)
 
@@ -198,6 +211,13 @@ async def test_no_more_messages_than_there_are_units(sandbox: Sandbox) -> None:
 
     assert answer.body["payments"] == 1000
     assert 0 < answer.body["messages"] < 1000
+    unsent = 1000 - answer.body["messages"]
+    assert answer.body["fewer"] == [
+        (
+            f"{unsent} SMS were not sent: service 55 has no units for them; "
+            "add some with `sandbox-sim ledger topup`"
+        )
+    ]
     assert 0 <= await sandbox.sms_balance() < 3
     assert (await ask(sandbox, "GET", "/_sandbox/ledger")).body["agrees"] is True
 

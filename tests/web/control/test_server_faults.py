@@ -1,4 +1,4 @@
-"""A fault of the server under /_sandbox: in the control API's shape, its inside in the log only."""
+"""Errors of the server under /_sandbox: the answer has the usual shape, only the log the cause."""
 
 import asyncio
 import logging
@@ -99,7 +99,7 @@ async def test_a_connection_of_our_own_that_breaks_is_a_fault(
 async def test_an_answer_that_was_begun_is_broken_off(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever reads it must not take the error for more of it."""
+    """The client must not read the error as a part of the answer."""
 
     async def half(_routes: HealthRoutes, request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()

@@ -1,4 +1,4 @@
-"""Named snapshots: a state to come back to, of one service or of all, as far from its end."""
+"""Named snapshots restore the records of one service or of all, with the time that was left."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ async def shown(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
 
 
 async def live(sandbox: Sandbox, **fields: Any) -> None:
-    """A payment that succeeded, one that is pending still, and a message of each kind."""
+    """Make a successful and a pending payment, and an SMS that is sent and one that is refunded."""
     await sandbox.collect(transaction_id="T1", **fields)
     await sandbox.sms(**fields)
     await sandbox.sms(customer_number="0244000009", **fields)
@@ -173,7 +173,7 @@ async def test_a_callback_between_two_attempts_is_there_again(sandbox: Sandbox) 
 async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
-    """It is sent once more, at least once, and what came of that is its only attempt."""
+    """The restored callback is sent again, and has only the attempt after the restore."""
     sandbox = await start_sandbox(settle_delay_ms=0)
     refuse = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""POST …/wait: what it costs others, and when it ends."""
+"""POST …/wait: when it searches the store, and when it ends."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.web.control_api import ask
 
 @pytest.fixture
 def waiters(monkeypatch: pytest.MonkeyPatch) -> list[Waiters]:
-    """Those of the servers that are started."""
+    """The `Waiters` of each server that the test starts."""
     made: list[Waiters] = []
 
     class Noted(Waiters):
@@ -43,8 +43,8 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):  # which is for ever
-        while not condition():  # noqa: ASYNC110 -- what it looks at has no event
+    async with asyncio.timeout(10):  # far more than it needs
+        while not condition():  # noqa: ASYNC110 -- the condition has no event
             await asyncio.sleep(0.001)
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, the same by every way, and true to what is answered."""
+"""The OpenAPI document: valid, complete, the same from server and command, checked by tests."""
 
 import json
 from typing import Any, ClassVar
@@ -143,7 +143,7 @@ def test_the_callback_of_each_profile_is_described(document: Schema, profile: Pr
 
 
 class TestWhatTheTestsCheck:
-    """The check that every test runs must be one that can fail."""
+    """Every test runs this check on its answers, so it must be able to fail."""
 
     HEADERS: ClassVar = {
         "content-type": "application/json",

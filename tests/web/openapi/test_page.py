@@ -10,7 +10,7 @@ from tests.conftest import Sandbox, StartSandbox
 
 
 class Read(HTMLParser):
-    """What matters of a page: its tags, anchors and links."""
+    """Collects the tags, anchors, links and attributes of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

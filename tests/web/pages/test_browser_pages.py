@@ -1,4 +1,4 @@
-"""What a browser gets: the dashboard at the root, an icon, a page for a path that is not there."""
+"""Pages for browsers: the dashboard, the icon, unknown paths, the inbox and the login."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -200,7 +200,7 @@ class TestLogin:
     async def test_the_cookie_alone_changes_nothing(
         self, start_sandbox: StartSandbox, browser: ClientSession
     ) -> None:
-        """A browser sends it to every port of this host; only our pages name us in `Origin`."""
+        """A browser sends the cookie to every port of a host, so `Origin` must be the gateway's."""
         sandbox = await start_sandbox(control_token="s3cret")
         await self.login(browser, sandbox)
         freeze = f"{sandbox.url}/_sandbox/clock/freeze"

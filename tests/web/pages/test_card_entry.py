@@ -1,4 +1,4 @@
-"""2. Card collection as production takes it, under the setting `sandbox_card_entry`."""
+"""2. Card collection where the page asks for the card, with the setting `sandbox_card_entry`."""
 
 import logging
 

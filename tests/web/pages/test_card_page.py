@@ -1,4 +1,4 @@
-"""2. The hosted card page: opened, decided, gone."""
+"""2. The hosted card page: opening it, deciding the payment, and its end."""
 
 import pytest
 
@@ -226,7 +226,7 @@ class TestForm:
     async def test_the_page_may_send_the_browser_on_to_any_landing_page(
         self, sandbox: Sandbox
     ) -> None:
-        """Browsers hold the redirect after a form to the policy of the page that has the form."""
+        """Browsers apply the policy of the page with the form to the redirect after the form."""
         async with sandbox.session.get(await self.entry(sandbox)) as answer:
             policy = answer.headers["Content-Security-Policy"]
 

@@ -1,11 +1,13 @@
 """The dashboard as the server renders it: lists, search, the timeline of one record."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
 import pytest
 
+from sandbox_sim.adapters.ids import RandomIds
 from tests.conftest import Sandbox, StartSandbox
 
 BROWSER = {"Accept": "text/html"}
@@ -62,6 +64,21 @@ class TestPayments:
 
         assert "015 declined last digit 9" in declined
         assert "019 rejected customer_number '0540000000' is not allowlisted" in rejected
+
+    async def test_a_payment_that_began_after_its_request_came_is_one_row(
+        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        new_id, clock = RandomIds.network_transaction_id, sandbox.gateway.clock
+
+        def slowly(ids: RandomIds) -> str:
+            clock.move_to(clock.now() + timedelta(milliseconds=40))
+            return new_id(ids)
+
+        monkeypatch.setattr(RandomIds, "network_transaction_id", slowly)
+        await sandbox.collect()
+
+        (row,) = rows(await page(sandbox))
+        assert "002 pending" in row
 
     async def test_a_query_is_a_request_and_no_payment(self, sandbox: Sandbox) -> None:
         await sandbox.balance()
@@ -149,6 +166,53 @@ class TestTimeline:
         assert "X-Service-Signature" in attempt
         assert following.startswith("Attempt 2 due 09:05:01.000")
         assert "Retry now" in following
+
+    async def test_a_callback_that_was_acknowledged_may_still_be_unread(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        assert "Does your receiver read transaction_id?" in steps(await page(sandbox))[-1]
+        await sandbox.status()
+        assert "Does your receiver read" not in steps(await page(sandbox))[-1]
+
+    async def test_a_rule_leads_to_its_paragraph(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+
+        assert 'href="../_sandbox/rules#sandbox.3"' in await page(sandbox)
+        async with sandbox.session.get(f"{sandbox.url}/_sandbox/rules", headers=BROWSER) as answer:
+            assert 'id="sandbox.3"' in await answer.text()
+
+    async def test_a_payment_that_waits_for_its_payer_leads_to_the_handset(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(approval="handset")
+        await sandbox.collect()
+
+        html = await page(sandbox)
+
+        assert steps(html)[-1].startswith("Waiting for the payer 002 pending due 09:02:00.000")
+        assert "handset/0244000001" in html
+
+    async def test_what_is_due_is_listed_before_the_clock_goes_there(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.collect()
+
+        html = words(await page(sandbox))
+
+        assert "Next: settlement" in html
+        assert "09:00:01 settle payment" in html
+
+    async def test_the_newest_alone_for_a_screen_beside_others(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(transaction_id="T1")
+        await sandbox.collect(transaction_id="T2")
+
+        html = await page(sandbox, "?only=timeline")
+
+        assert '<body class="page only">' in html
+        assert "transaction T2" in steps(html)[0]
 
     async def test_a_pending_payment_can_be_settled(self, sandbox: Sandbox) -> None:
         await sandbox.collect()

@@ -40,7 +40,7 @@ async def ask(wire: Wire, path: str = "/get_account_balance") -> int:
 
 
 async def is_closed(connection: socket.socket) -> bool:
-    """Whether the server has closed it; one that it keeps says nothing for a moment."""
+    """Return True if the server has closed it; an open connection sends nothing for 0.2 s."""
 
     def read() -> bool:
         connection.settimeout(0.2)
@@ -58,7 +58,7 @@ async def is_closed(connection: socket.socket) -> bool:
 async def test_the_client_that_was_idle_for_longest_makes_room(
     small: Sandbox, wires: list[Wire], path: str
 ) -> None:
-    """Whichever protocol serves it."""
+    """The fast protocol serves the first path, aiohttp's protocol the second one."""
     for wire in wires:
         await ask(wire, path)
     await ask(wires[0], path)
@@ -83,7 +83,7 @@ async def test_clients_that_send_nothing_do_not_keep_others_out(small: Sandbox) 
 
 
 class Connected:
-    """A connection whose request is being answered, or not."""
+    """A connection that is idle, or whose request is being answered."""
 
     def __init__(self, *, is_idle: bool) -> None:
         self.is_idle = is_idle

@@ -1,4 +1,4 @@
-"""A request that may not come in by its headers is answered before its body is there (D9)."""
+"""The gateway refuses a request by its headers before the body has arrived (D9)."""
 
 import asyncio
 import re
@@ -48,7 +48,7 @@ async def connected(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.Str
 
 
 async def answered(reader: asyncio.StreamReader) -> bytes:
-    """One answer, as long as there is no other behind it."""
+    """Read one answer: its head, and as many bytes as its Content-Length says."""
     async with asyncio.timeout(10):
         lines = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"Content-Length: (\d+)", lines)
@@ -61,7 +61,7 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
 async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
     sandbox: Sandbox, name: str, begun: bytes
 ) -> None:
-    """No `100 Continue` comes before it, and nothing that comes after it is a request."""
+    """The server sends no `100 Continue` before, and reads no request after it."""
     reader, writer = await connected(sandbox)
     writer.write(HEADS[name] + (b"%x\r\n%b" % (10_000, begun) if CHUNKS in HEADS[name] else begun))
 
@@ -79,7 +79,7 @@ async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
 
 
 async def test_what_comes_in_place_of_the_body_is_no_request(sandbox: Sandbox) -> None:
-    """A client that leaves the body out after its 401 gets no answer, rather than a wrong one."""
+    """A client that sends its next request in place of the body gets no answer to it."""
     reader, writer = await connected(sandbox)
     stranger = head(EXPECT).replace(b"10000", b"%d" % len(PLAIN))
     writer.write(stranger)
@@ -132,7 +132,7 @@ async def test_the_journal_has_it(sandbox: Sandbox) -> None:
 async def test_a_refused_request_that_is_whole_leaves_the_connection_open(
     start_sandbox: StartSandbox,
 ) -> None:
-    """And fast."""
+    """The connection also stays on the fast protocol."""
     sandbox = await start_sandbox(fast_path=True)
     reader, writer = await connected(sandbox)
     for body in (PAYMENT, b""):
@@ -148,7 +148,7 @@ async def test_a_refused_request_that_is_whole_leaves_the_connection_open(
 
 
 async def test_a_known_client_may_take_its_time_over_the_body(start_sandbox: StartSandbox) -> None:
-    """And stays on the fast connection, with its credentials in any form."""
+    """The connection stays on the fast protocol, with both spellings of the scheme."""
     sandbox = await start_sandbox(fast_path=True)
     reader, writer = await connected(sandbox)
     for scheme in (b"Basic ", b"basic  "):

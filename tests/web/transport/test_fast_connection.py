@@ -1,4 +1,4 @@
-"""A fast connection answers as aiohttp's protocol does, however requests come over it."""
+"""A fast connection gives the same answers as aiohttp's protocol, for any pieces and order."""
 
 import asyncio
 import re
@@ -28,12 +28,12 @@ pytestmark = pytest.mark.decision("D5")
 
 
 def clients(sandbox: Sandbox) -> list[Any]:
-    """All connections, whichever protocol serves them."""
+    """Return the open connections of both protocols, the fast one and aiohttp's."""
     return [*sandbox.runner.app[CLIENTS]._open]
 
 
 class Peer(asyncio.Transport):
-    """The other end, in this process, so that a piece is a piece and nothing is lost in closing."""
+    """A client in this process, so that each piece arrives alone and a close loses no data."""
 
     def __init__(self, protocol: asyncio.BaseProtocol) -> None:
         super().__init__({"sockname": ("127.0.0.1", 80)})
@@ -41,7 +41,7 @@ class Peer(asyncio.Transport):
         protocol.connection_made(self)
 
     async def send(self, pieces: Iterable[bytes]) -> bytes:
-        """All that comes back, but for what differs from answer to answer."""
+        """Send the pieces; return all answers, without the parts that differ in every answer."""
         waiting = deque(pieces)
         async with asyncio.timeout(20):
             while not self._closing:
@@ -74,7 +74,7 @@ class Peer(asyncio.Transport):
 
 
 async def answers(sandbox: Sandbox, pieces: Iterable[bytes], *, by_aiohttp: bool = False) -> bytes:
-    """What comes back until the server closes; optionally where aiohttp serves from the start."""
+    """Return all answers until the server closes; `by_aiohttp` uses only aiohttp's protocol."""
     server = cast("Any", sandbox.runner.server)
     return await Peer(server._successor() if by_aiohttp else server()).send(pieces)
 
@@ -85,7 +85,7 @@ def in_pieces(raw: bytes, size: int) -> Iterable[bytes]:
 
 @pytest.fixture
 async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
-    """One with fast connections, also where the other tests run without them."""
+    """A gateway with fast connections, even if the other tests run without them."""
     return await start_sandbox(fast_path=True)
 
 
@@ -158,7 +158,7 @@ class TestUnused:
 
 
 class TestWhileOneIsAnswered:
-    """While the store takes its time over a request, whichever protocol serves the connection."""
+    """The store holds back a request; the tests run with the fast protocol and with aiohttp's."""
 
     @pytest.fixture(params=[True, False], ids=["fast", "by_aiohttp"])
     async def sandbox(self, request: pytest.FixtureRequest, start_sandbox: StartSandbox) -> Sandbox:
@@ -166,7 +166,7 @@ class TestWhileOneIsAnswered:
 
     @pytest.fixture
     async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-        """Set it, and the store goes on."""
+        """An event; each unit of work of the store waits until it is set."""
         go_on, run = asyncio.Event(), MemoryStore.run
 
         async def slow(self: MemoryStore, work: Any) -> Any:
@@ -180,7 +180,7 @@ class TestWhileOneIsAnswered:
     async def client(
         self, sandbox: Sandbox, go_on: asyncio.Event
     ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """One whose request is being answered."""
+        """A client whose request is being answered."""
         streams = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
         streams[1].write(PLAIN)
         await eventually(lambda: any(not each.is_idle for each in clients(sandbox)))
@@ -219,7 +219,7 @@ class TestWhileOneIsAnswered:
     async def test_a_client_that_goes_away_leaves_its_request_to_be_done(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
-        """Reset: one that only closes cannot be told from one that awaits its answer."""
+        """The client resets, because a client that only closes may still await its answer."""
         reset = struct.pack("ii", 1, 0)
         client[1].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
         client[1].transport.abort()

@@ -1,4 +1,4 @@
-"""Which protocol serves a connection: the setting `fast_path`, and what aiohttp has inside."""
+"""The setting `fast_path` and the internals of aiohttp decide which protocol serves."""
 
 import ast
 import asyncio
@@ -34,7 +34,7 @@ NOT_HTTP = b"\x16\x03\x01\x02\x00\r\n\r\n"
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What the server logs when it starts."""
+    """The log of a server when it starts."""
     caplog.set_level(logging.INFO, "sandbox_sim.serve")
     return caplog
 
@@ -45,7 +45,7 @@ def lines(log: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 async def serving(sandbox: Sandbox) -> type[asyncio.BaseProtocol]:
-    """The class that serves a new connection. A payment and a control request are answered."""
+    """Return the class that serves a new connection; assert that it serves both kinds of paths."""
     assert (await sandbox.collect()).code == "202"
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/livez") as response:
         assert await response.json() == {"status": "ok"}
@@ -108,14 +108,14 @@ async def test_without_an_internal_aiohttps_protocol_serves_and_one_line_says_so
 
 
 class _OtherArguments(http.HttpRequestParser):
-    """One that takes other arguments."""
+    """A parser that takes other arguments."""
 
     def __init__(self, protocol: Any) -> None:
         super().__init__(protocol, asyncio.get_running_loop(), 1024)
 
 
 class _OtherResult(http.HttpRequestParser):
-    """One that gives requests in another form."""
+    """A parser that returns requests in another form."""
 
     def feed_data(self, data: bytes, *more: Any) -> Any:
         return super().feed_data(data, *more)[0]
@@ -175,7 +175,7 @@ async def test_without_what_every_way_needs_the_server_does_not_start(
         await start_sandbox()
 
 
-# --- The table is whole ----------------------------------------------------------------------
+# --- The table of internals is complete ------------------------------------------------------
 
 # Modules of aiohttp whose names are documented.
 DOCUMENTED = {"aiohttp", "aiohttp.abc", "aiohttp.hdrs", "aiohttp.typedefs", "aiohttp.web"}

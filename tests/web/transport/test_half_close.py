@@ -18,7 +18,7 @@ from tests.web.wire import request_bytes
 
 pytestmark = pytest.mark.decision("D5")
 
-# Without what says that the body is chunked, or how long it is.
+# The heads of two requests, which announce a body, without that body.
 CHUNKED_HEAD = REQUESTS["chunked"].removesuffix(CHUNKED)
 PLAIN_HEAD = PLAIN.removesuffix(PAYMENT)
 LIVEZ = REQUESTS["ours"]
@@ -30,7 +30,7 @@ async def connected(sandbox: Sandbox) -> Streams:
 
 
 async def last_words(sandbox: Sandbox, raw: bytes) -> bytes:
-    """All that comes back for these bytes and the end of them, until the server closes."""
+    """Send these bytes and end the client's side; return all bytes until the server closes."""
     reader, writer = await connected(sandbox)
     writer.write(raw)
     writer.write_eof()
@@ -45,11 +45,11 @@ def statuses(came: bytes) -> list[int]:
 
 
 class TestInHand:
-    """The store takes its time, so that the end comes while the request is in hand."""
+    """The client ends its side while the store still holds back its request."""
 
     @pytest.fixture
     async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-        """Set it, and the store goes on."""
+        """An event; each unit of work of the store waits until it is set."""
         go_on, run = asyncio.Event(), MemoryStore.run
 
         async def slow(self: MemoryStore, work: Any) -> Any:
@@ -148,7 +148,7 @@ async def test_so_for_the_control_api(sandbox: Sandbox) -> None:
 async def test_half_a_request_ends_the_connection_at_once(
     sandbox: Sandbox, before: bytes, cut_off: bytes
 ) -> None:
-    """Also where others were answered before."""
+    """This holds after other requests too."""
     reader, writer = await connected(sandbox)
     if before:
         writer.write(before)
@@ -163,7 +163,7 @@ async def test_half_a_request_ends_the_connection_at_once(
 
 @pytest.mark.parametrize("path", ["/_sandbox/requests/wait", "/_sandbox/events"])
 async def test_what_lasts_as_long_as_its_client_ends_with_it(sandbox: Sandbox, path: str) -> None:
-    """A client that is gone looks the same."""
+    """The server cannot distinguish such a client from one that is gone."""
     body = json.dumps({"timeout_s": 60}).encode()
     method = "GET" if path.endswith("events") else "POST"
     raw = request_bytes(path, body, b"Content-Type: application/json", method=method)
@@ -179,7 +179,7 @@ async def test_a_fault_that_withholds_the_answer_ends_too(sandbox: Sandbox) -> N
 
 
 async def test_over_tls_there_is_no_half_of_a_connection() -> None:
-    """asyncio closes it whole, and would log a warning if it was asked not to."""
+    """asyncio always closes both sides of it, and logs a warning if the protocol asks otherwise."""
 
     class Tls(asyncio.Transport):
         def get_extra_info(self, name: str, default: Any = None) -> Any:

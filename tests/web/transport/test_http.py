@@ -1,4 +1,4 @@
-"""HTTP itself: whatever comes in, the answer has the interface's shape and says which rule."""
+"""HTTP: every request, even a broken one, gets an answer in the interface's shape, with a rule."""
 
 import gzip
 import json
@@ -129,7 +129,7 @@ async def test_a_body_that_cannot_be_unpacked_is_a_bad_request_and_no_fault_of_t
 async def test_one_that_ends_the_reading_of_the_request_has_no_path_to_go_by(
     sandbox: Sandbox, path: str, encoding: bytes, body: bytes
 ) -> None:
-    """aiohttp gives up on the whole request, so that it is one of D6's transport cases."""
+    """aiohttp rejects the whole request, without its path, so SMS paths get HTTP 400 too (D6)."""
     answer = await exchange(sandbox, request_bytes(path, body, b"Content-Encoding: " + encoding))
 
     assert (answer.status, answer.code) == (400, "400")
@@ -338,7 +338,7 @@ async def test_the_base_path_alone_is_nobodys(start_sandbox: StartSandbox, path:
 async def test_to_stop_takes_less_than_ten_seconds(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever is in hand: aiohttp waits twice for a request, and callbacks go before it."""
+    """The limit includes the work in progress: callbacks end first, then aiohttp waits twice."""
     waits: list[float] = []
 
     async def shutdown(protocol: RequestHandler, timeout: float) -> None:

@@ -10,7 +10,7 @@ from sandbox_sim.web.transport.write_batching import MANY, WriteBatcher
 
 @pytest.fixture
 async def open_connections() -> list[object]:
-    """As many as make the batcher wait for the end of the iteration."""
+    """Enough connections that the batcher waits for the end of the iteration."""
     return [object()] * MANY
 
 

@@ -54,6 +54,7 @@ _RELEASE_CALLBACKS = (
 )
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
 _JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
+_NEXT_JOBS = select(rows.JOB, "jobs", "lease_until = 0 ORDER BY due_at, number LIMIT ?")
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
     "WHERE kind IN (?, ?) AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
@@ -225,6 +226,9 @@ class SqlUnit(
 
     async def jobs_after(self, moment: datetime) -> Sequence[Job]:
         return [rows.to_job(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
+
+    async def next_jobs(self, limit: int) -> Sequence[Job]:
+        return [rows.to_job(row) for row in await self._fetch(_NEXT_JOBS, limit)]
 
     async def next_due(self) -> datetime | None:
         row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")

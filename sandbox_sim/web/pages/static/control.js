@@ -13,6 +13,7 @@ async function call(method, path, body) {
   return document;
 }
 
+export const get = (path) => call("GET", path);
 export const post = (path, body) => call("POST", path, body);
 export const remove = (path) => call("DELETE", path);
 

@@ -1,7 +1,7 @@
 // The dashboard: asks for its own address again when something happens, and puts in what changed.
 // Everything is rendered by the server; no text of a record is ever made into markup here.
 
-import { post, say, bodyOf, remove } from "./control.js";
+import { get, post, say, bodyOf, remove } from "./control.js";
 import { prepareSend, openSend } from "./send.js";
 
 const MIN_PAUSE_MS = 700;
@@ -59,6 +59,7 @@ function isTyping() {
 /** The address of what is shown, with the record that is open. */
 function address() {
   const here = new URL(location.href);
+  if (here.searchParams.has("only")) return here; // always the newest record
   const current = $("#rows [aria-current]");
   if (current) here.searchParams.set("open", current.closest("[data-key]").dataset.key);
   return here;
@@ -215,14 +216,58 @@ const acts = {
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
   }, "ran"),
   "[data-copy]": (button) => copy(button.dataset.copy),
-  "[data-dialog]": (button) => (button.dataset.dialog === "send" ? openSend() : $(`#${button.dataset.dialog}`).showModal()),
+  "[data-dialog]": (button) => {
+    if (button.dataset.dialog === "send") { openSend(); return; }
+    if (button.dataset.dialog === "more") listSnapshots();
+    $(`#${button.dataset.dialog}`).showModal();
+  },
   "[data-send-first]": (button) => openSend(button.dataset.sendFirst),
   "[data-close]": (button) => button.closest("dialog").close(),
-  "[data-restore]": (button) => {
-    const name = encodeURIComponent(button.form.elements.name.value);
-    act(button, () => post(`snapshots/${name}/restore`, "{}"), "The snapshot is restored");
-  },
 };
+
+async function listSnapshots() {
+  const list = $("[data-snapshots]");
+  const { snapshots } = await get("snapshots");
+  list.replaceChildren(...snapshots.map(({ name, taken_at: at }) => {
+    const row = document.createElement("li");
+    const button = document.createElement("button");
+    row.append(`${name}, ${at.slice(11, 19)} `, button);
+    button.type = "button";
+    button.textContent = "Restore";
+    button.addEventListener("click", () => act(
+      button, () => post(`snapshots/${encodeURIComponent(name)}/restore`, "{}"), `${name} is restored`,
+    ));
+    return row;
+  }));
+}
+
+// ---- which requests an override or a fault would match ----
+
+let previewing = 0;
+
+async function preview(form) {
+  const match = bodyOf(form).match ?? {};
+  const wanted = {};
+  for (const name of ["service_id", "operation", "transaction_id"]) if (match[name]) wanted[name] = match[name];
+  if (match.customer_number) wanted["request.customer_number"] = match.customer_number;
+  if (match.nw) wanted["request.nw"] = match.nw;
+  const words = $("[data-preview]", form);
+  try {
+    const { requests, next } = await post("requests/find", JSON.stringify({ match: wanted, limit: 100 }));
+    const { min = -Infinity, max = Infinity } = match.amount ?? {};
+    const fit = requests.filter(({ request }) => !match.amount || (request.amount >= min && request.amount <= max));
+    words.textContent = `Of the requests so far, ${next ? "more than " : ""}${fit.length} match${fit.length === 1 ? "es" : ""}.`;
+  } catch (problem) {
+    words.textContent = problem.message;
+  }
+}
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("form.forms");
+  if (!form || !event.target.name?.startsWith("match.")) return;
+  clearTimeout(previewing);
+  previewing = setTimeout(() => preview(form), 300);
+});
 
 document.addEventListener("click", (event) => {
   if (!(event.target instanceof Element)) return;
@@ -230,7 +275,7 @@ document.addEventListener("click", (event) => {
     const button = event.target.closest(selector);
     if (button) { event.preventDefault(); work(button); return; }
   }
-  const link = event.target.closest("#main a[href^='?'], .bar nav a");
+  const link = event.target.closest("#main a[href^='?'], .bar nav a[href^='?']");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     go(link.href);

@@ -1,4 +1,4 @@
-"""What is memory's own: how much is kept, and what is let go."""
+"""What only the memory store does: it limits what it keeps, and frees the rest."""
 
 import weakref
 from functools import partial
@@ -130,7 +130,7 @@ async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore)
 
 @pytest.mark.decision("D15")
 class TestExpiredTransactions:
-    """Fifteen minutes of transactions are held, not all there ever were."""
+    """The store holds the transactions of fifteen minutes, not all since its start."""
 
     async def test_the_next_save_lets_them_go(
         self, store: MemoryStore, clock: VirtualClock
@@ -228,7 +228,7 @@ async def test_whoever_claims_nothing_wakes_nobody(store: MemoryStore) -> None:
 
 async def test_what_a_reset_forgot_is_not_held_until_the_next_unit(store: MemoryStore) -> None:
     class Body(str):  # noqa: SLOT000 -- with weak references
-        """A text that tells when it is gone."""
+        """A text that can have a weak reference, which shows when the text is freed."""
 
     body = Body("x")
     gone = weakref.ref(body)

@@ -1,4 +1,4 @@
-"""What tests of servers that share one Postgres do to them."""
+"""Actions for tests of several servers that share one Postgres."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ SHORT_LEASE: Final = timedelta(milliseconds=300)
 
 
 async def taken_over(store: "PostgresStore") -> Job:
-    """The one job, as soon as this store can claim it."""
+    """Wait until this store can claim the job, and return it."""
     found: list[Job] = []
 
     async def claimed() -> bool:
@@ -26,7 +26,7 @@ async def taken_over(store: "PostgresStore") -> Job:
 
 
 async def end_listening(store: "PostgresStore", url: str) -> None:
-    """Postgres ends the session that listens."""
+    """Make Postgres end the session with which the store listens."""
     connection = store._channel._connection
     assert connection is not None
     await postgres.execute(url, f"SELECT pg_terminate_backend({connection.get_server_pid()})")

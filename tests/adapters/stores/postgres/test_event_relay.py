@@ -1,4 +1,4 @@
-"""The live feed of servers on one Postgres: a reader at one hears what happens at any."""
+"""The live feed of servers on one Postgres: a reader at one server gets the events of all."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Server(NamedTuple):
-    """What of a server has to do with the feed."""
+    """The parts of a server that the live feed needs."""
 
     store: "PostgresStore"
     feed: Feed
@@ -58,14 +58,14 @@ def readers() -> Iterator[ExitStack]:
 
 
 async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
-    """A reader, once the other servers know of it."""
+    """Start a reader, and return it once the other servers know of it."""
     reader = readers.enter_context(at.feed.listening(EventFilter(), None, lambda: None))
     await eventually(lambda: all(each.store.relay.has_remote_readers for each in others))
     return reader
 
 
 async def hear(reader: Reader, count: int) -> list[NumberedEvent]:
-    """The next events, and no more than those."""
+    """Wait for this many events, and return all that came."""
     heard: list[NumberedEvent] = []
     while len(heard) < count:
         heard += await reader.take(10) or ()
@@ -104,7 +104,7 @@ async def test_each_server_s_readers_hear_it_once(
 async def test_however_much_there_is_and_however_long(
     here: Server, there: Server, readers: ExitStack
 ) -> None:
-    """Postgres takes no notification of 8000 bytes, and one of two that are the same."""
+    """Postgres refuses a notification of 8000 bytes, and merges two equal ones into one."""
     reader = await listen(readers, here, there)
     messages = [message(f"M{number}", message="Ɛ" * 20_000) for number in range(60)]
 

@@ -1,4 +1,4 @@
-"""Why a Postgres store cannot be opened, in a sentence that shows no password."""
+"""The errors of a Postgres store that cannot be opened. None of them shows a password."""
 
 import socket
 from urllib.parse import urlsplit

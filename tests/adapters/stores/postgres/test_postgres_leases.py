@@ -1,4 +1,4 @@
-"""Claimed jobs in Postgres: kept by who lives, taken over from who died, held for an answer."""
+"""Leases in Postgres: a live server keeps its jobs, and others take over those of a dead one."""
 
 import asyncio
 from functools import partial
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def stand_still(store: "PostgresStore") -> None:
-    """No more signs of life, though units of work still can be done."""
+    """Stop the heartbeat of the store. It can still run units of work."""
     task = store._channel._task
     assert task is not None
     task.cancel()
@@ -28,7 +28,7 @@ async def stand_still(store: "PostgresStore") -> None:
 
 
 async def die(store: "PostgresStore") -> None:
-    """As a killed process does: nothing is given back, every connection is gone."""
+    """End the store as a kill does: it gives no job back, and all connections close."""
     await stand_still(store)
     pool, connection = store._pool, store._channel._connection
     assert pool is not None
@@ -101,14 +101,17 @@ async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
 async def test_who_came_just_now_lets_the_others_live(
     open_postgres: OpenPostgres, url: str
 ) -> None:
-    """After a restart of Postgres every lease has run out; first each may extend its own."""
+    """A new server waits, so that each other server can extend its lease first.
+
+    After a restart of Postgres all leases have run out.
+    """
     holder = await open_postgres(lease=SHORT_LEASE)
     await holder.run(lambda unit: unit.add_job(job()))
     (held,) = await claim(holder)
     await stand_still(holder)
     await postgres.execute(url, "UPDATE sandbox_sim.jobs SET lease_until = 1")
 
-    other = await open_postgres()  # it has had its first beat then
+    other = await open_postgres()  # returns after its first heartbeat
 
     assert await claim(other) == []
     await holder.run(methodcaller("finish", held))
@@ -134,7 +137,7 @@ async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
 
 @pytest.mark.decision("D16")
 class TestHeldForAnAnswer:
-    """With `settle_delay_ms` 0 another server could send the callback before the answer is out."""
+    """With `settle_delay_ms` 0 another server could send the callback before the answer."""
 
     async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
         self, open_postgres: OpenPostgres

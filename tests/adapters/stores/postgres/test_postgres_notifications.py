@@ -1,4 +1,4 @@
-"""What servers on one Postgres hear of one another: jobs, and what is announced."""
+"""Servers on one Postgres notify each other of new jobs and of announcements."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -17,7 +17,7 @@ from tests.records import after, job, rule
 if TYPE_CHECKING:
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
-CONNECTIONS = 10  # of each server, and one more to hear of the others
+CONNECTIONS = 10  # of each server; one more connection listens
 
 
 async def add(store: Store, due_at: datetime) -> None:
@@ -42,7 +42,7 @@ class TestJobs:
         assert here == [after(minutes=1)], "once, and not by its own notification too"
 
     async def test_only_an_earlier_one_is_told_again(self, one: Store, other: Store) -> None:
-        """Whoever wakes for the first looks for the others then."""
+        """A server that wakes for the earlier job then looks for the later ones itself."""
         noticed = noticed_by(other)
 
         for minutes in (2, 3, 1):
@@ -96,7 +96,7 @@ class TestJobs:
 
 
 def announce(store: Store) -> Awaitable[None]:
-    """Change a rule, and say so."""
+    """Add a rule, and announce it."""
 
     async def work(unit: Unit) -> None:
         await unit.save_user_rule(rule(f"O{len(await unit.user_rules())}"))
@@ -106,7 +106,7 @@ def announce(store: Store) -> Awaitable[None]:
 
 
 def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
-    """How many rules it finds each time that it hears of the topic."""
+    """The number of rules that the store reads at each announcement of the topic."""
     heard: list[int] = []
 
     async def notice() -> None:
@@ -117,7 +117,7 @@ def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
 
 
 class TestNews:
-    """What one server announces all have taken in when its unit returns."""
+    """When an announcing unit returns, all servers have processed the announcement."""
 
     async def test_each_server_is_told_once_and_reads_what_was_written(
         self, open_postgres: OpenPostgres
@@ -158,7 +158,7 @@ class TestNews:
         assert heard == [1]
 
     async def test_of_many_at_once_each_waits_for_its_own(self, one: Store, other: Store) -> None:
-        """More than there are connections, so none may be held by whoever waits."""
+        """More units wait than there are connections, so a waiting unit may not hold one."""
         loaded: dict[Store, set[str]] = {one: set(), other: set()}
         missing: list[str] = []
 
@@ -197,7 +197,7 @@ class TestNews:
         here, there = heard_by(one), heard_by(other)
         task = other._channel._task
         assert task is not None
-        task.cancel()  # it hears, and does nothing
+        task.cancel()  # it still receives announcements, but does not process them
 
         await announce(one)
 
@@ -221,7 +221,7 @@ class TestNews:
         await announce(one)
         await eventually(lambda: len(tried) == 1)
 
-        other._channel._wake.set()  # as a beat would
+        other._channel._wake.set()  # as a heartbeat does
         await eventually(lambda: len(tried) == 2)
 
         await announce(one)

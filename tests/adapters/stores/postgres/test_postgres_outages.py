@@ -1,4 +1,4 @@
-"""Postgres goes away, comes back, or does not answer: what was not saved is not acknowledged."""
+"""Postgres stops, returns, or does not answer: the store acknowledges only what it saved."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ from tests.records import SERVICE, after, job, posting, rule, transaction
 if TYPE_CHECKING:
     from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore
 
-A_MOMENT = 0.2  # instead of seconds of patience
+A_MOMENT = 0.2  # in place of timeouts of several seconds
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ async def way(url: str) -> AsyncIterator[Proxy]:
 
 @pytest.fixture
 async def far(open_postgres: OpenPostgres, way: Proxy) -> "PostgresStore":
-    """A store behind the proxy."""
+    """A store that connects to Postgres through the proxy."""
     return await open_postgres(url=way.url)
 
 
 @asynccontextmanager
 async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """No unit can begin meanwhile; yields whether one waits to."""
+    """Let no unit begin during the block. Yields a check whether a unit waits to begin."""
     import asyncpg  # noqa: PLC0415 -- it may be missing
 
     from sandbox_sim.adapters.stores.postgres.postgres_unit import _LOCK_EXCLUSIVE  # noqa: PLC0415
@@ -224,7 +224,7 @@ class TestTheCommitGetsLost:
         assert len(await claim(one)) == 1
 
     async def test_an_attempt_is_recorded_once(self, far: "PostgresStore", way: Proxy) -> None:
-        """Trying again, as deliveries do, would add a second retry."""
+        """Deliveries try to save an attempt again; the second try must not add a second retry."""
         await far.run(lambda unit: unit.add_job(job()))
         (held,) = await claim(far)
 
@@ -276,7 +276,7 @@ async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPos
 async def test_a_unit_that_is_broken_off_at_its_beginning_leaves_nothing_to_tell(
     one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As whatever is at work when the server is told to stop."""
+    """A stop of the server cancels units in the same way."""
     async with others_kept_out(url) as waiting:
         unit = asyncio.create_task(one.run(lambda unit: unit.next_due()))
         await eventually(waiting)

@@ -1,4 +1,4 @@
-"""What is Postgres's own: several stores on one database act as one."""
+"""What only the Postgres store does: several stores on one database act as one."""
 
 import asyncio
 from collections import Counter
@@ -116,7 +116,7 @@ class TestTogether:
 
 class TestInOneAnothersWay:
     async def test_a_deadlock_is_done_again(self, one: Store, other: Store) -> None:
-        """Each has what the other wants next; Postgres notices, and lets one go first."""
+        """Each unit waits for a lock of the other. Postgres fails one, and the store repeats it."""
         has_first = {55: asyncio.Event(), 56: asyncio.Event()}
         tries: list[int] = []
 
@@ -171,7 +171,7 @@ class TestInOneAnothersWay:
     async def test_who_has_all_of_the_state_to_itself_waits_for_those_at_work(
         self, one: Store, other: Store, what: str
     ) -> None:
-        """Or a balance that was read before it and written after it would be no sum any more."""
+        """Otherwise a unit could read a balance before this and write it after: a wrong sum."""
         whole: dict[str, Callable[[Unit], Awaitable[object]]] = {
             "reset": lambda unit: unit.reset(None),
             "save": lambda unit: unit.save_snapshot("now", None, NOW),
@@ -206,7 +206,7 @@ class TestInOneAnothersWay:
             await unit.add_transaction(transaction())
             try:
                 await unit.add_transaction(transaction())
-            except Exception:  # as careless as can be
+            except Exception:  # this unit ignores every error
                 return "saved"
             return "both"
 

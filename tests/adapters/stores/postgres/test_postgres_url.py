@@ -1,4 +1,4 @@
-"""The address of a Postgres store as it may be shown."""
+"""The address of a Postgres store is shown without its password."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A file that cannot be used: a sentence that names it and says why, and nothing of it changed."""
+"""A file that cannot be used: the error names it and says why, and the file stays unchanged."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ NO_PAGE = b"\xff" * PAGE
 
 
 async def refusal(path: Path) -> str:
-    """What is said when a store is to be opened on this."""
+    """The error message of a store that is opened on this path."""
     async with asyncio.timeout(5):
         with pytest.raises(StoreError) as told:
             await SqliteStore(path, VirtualClock()).open()
@@ -131,7 +131,7 @@ async def test_what_cannot_be_used_is_named_and_left_alone(
 class TestDamaged:
     @pytest.fixture
     async def path(self, tmp_path: Path) -> Path:
-        """A file of ours of some hundred pages."""
+        """A file of this store with some hundred pages."""
         path = tmp_path / "state.sqlite3"
         async with opened(path) as store:
             await store.run(prepared)
@@ -142,7 +142,7 @@ class TestDamaged:
 
     @staticmethod
     def damage(path: Path, first_page: int, last_page: int | None = None) -> None:
-        """Overwrite these pages, counted from 1, or all from the first on."""
+        """Overwrite these pages, counted from 1; without `last_page` up to the end."""
         last_page = last_page or path.stat().st_size // PAGE
         with path.open("r+b") as file:
             file.seek((first_page - 1) * PAGE)
@@ -172,7 +172,7 @@ class TestDamaged:
         assert contents(path.parent) == before
 
     async def test_pages_in_the_middle_are_told_by_whoever_needs_them(self, path: Path) -> None:
-        """Looking through all of it would make every start of a large file slow."""
+        """The store does not check all pages at its start; large files would make it slow."""
         self.damage(path, 60, 80)
         before = contents(path.parent)
 
@@ -180,14 +180,14 @@ class TestDamaged:
             query = HistoryQuery(SERVICE, page=1, limit=1000)
             with pytest.raises(StoreError, match=f"{path}: it is damaged"):
                 await store.run(lambda unit: unit.history(query))
-            # The rest is there, and so is the server.
+            # All other records can still be read, so the server goes on.
             assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) is not None
             assert len(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == 2
 
         assert contents(path.parent) == before
 
 
-# Root may do anything, so it gives up its rights first.
+# Root may open everything, so this program gives up root's rights first.
 TRY = """
 import asyncio, os, sys
 from pathlib import Path
@@ -213,18 +213,18 @@ for path in sys.argv[1:]:
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
 class TestPermissions:
-    """A process that has only the rights of others tries."""
+    """A process without root's rights opens the paths."""
 
     @pytest.fixture
     def open_folder(self) -> Iterator[Path]:
-        """A folder that everybody may read; pytest's own are for their owner only."""
+        """A folder that every user may read; only their owner may read those of pytest."""
         with TemporaryDirectory() as name:
             folder = Path(name)
             folder.chmod(0o755)
             yield folder
 
     def told(self, *paths: Path) -> list[str]:
-        """What a process without root's rights is told about each."""
+        """The error for each path, in a process without root's rights."""
         done = subprocess.run(  # noqa: S603 -- ourselves
             [sys.executable, "-c", TRY, *map(str, paths)],
             capture_output=True,
@@ -255,7 +255,7 @@ class TestPermissions:
 
 
 async def test_a_name_that_no_file_can_have_is_told_too(tmp_path: Path) -> None:
-    """The settings refuse it; whoever opens a store himself must not wait for ever."""
+    """The settings refuse such a name; other code that opens a store must not wait for ever."""
     async with asyncio.timeout(5):
         with pytest.raises(ValueError, match="null"):
             await SqliteStore(tmp_path / "state\x00.sqlite3", VirtualClock()).open()
@@ -276,7 +276,7 @@ async def test_a_fault_while_it_runs_is_told_with_the_name_too(tmp_path: Path) -
 async def test_nothing_is_answered_that_goes_into_a_file_without_a_name(
     tmp_path: Path, replaced: bool
 ) -> None:
-    """SQLite itself would write on into a file that is gone when the server ends."""
+    """SQLite alone would write on to the deleted file, which is gone when the server ends."""
     path = tmp_path / "state.sqlite3"
     async with opened(path) as store:
         path.unlink()

@@ -1,4 +1,4 @@
-"""A disk that is full: what does not fit fails whole, what fits is saved, and room heals it."""
+"""Units that do not fit on a full disk fail as a whole; others are saved. It recovers with room."""
 
 import asyncio
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 
 
 async def too_much(unit: Unit) -> None:
-    """A little of everything, and then a megabyte."""
+    """Write one record of most kinds, and then a megabyte."""
     pending = transaction("10000000002", transaction_id="T2")
     await unit.add_transaction(pending)
     await unit.save_transaction(pending.moved(Status.FAILED, NOW))
@@ -93,7 +93,7 @@ async def test_units_beside_it_that_fit_are_saved(path: Path) -> None:
 
 
 async def test_it_is_never_half_full_of_a_unit(path: Path) -> None:
-    """Until nothing fits any more, every unit is there whole or not at all."""
+    """Until the disk is full, each unit is saved whole or not at all."""
     saved = []
     async with opened(path) as store:
         await fill_disk(store, spare_pages=20)
@@ -137,7 +137,7 @@ async def test_when_there_is_room_again_all_works(path: Path) -> None:
 
 @contextmanager
 def no_file_larger_than(size: int) -> Iterator[None]:
-    """As where a disk is full, the log of a database included."""
+    """Limit the size of every file, also of the log, as a full disk does."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))

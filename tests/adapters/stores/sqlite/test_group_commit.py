@@ -1,4 +1,4 @@
-"""Many units share one commit, and yet each of them succeeds or fails for itself."""
+"""Several units share one commit, but each of them succeeds or fails by itself."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from tests.sqlite_files import SOON, busy, connection_of, killed, opened
 
 
 class Broken(Exception):
-    """What goes wrong in some of these units."""
+    """The error that some of these units raise."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
 
 @pytest.fixture
 async def statements(store: SqliteStore) -> list[str]:
-    """Every statement from now on, as the database is given it."""
+    """Every statement that the database executes from now on."""
     seen: list[str] = []
 
     async def listen(unit: Unit) -> None:
@@ -56,7 +56,7 @@ async def post_and_raise(subject: str, unit: Unit) -> str:
 def asked(
     store: SqliteStore, subjects: list[str], broken: frozenset[str] = frozenset()
 ) -> list[asyncio.Task[str]]:
-    """A unit for each subject, handed to the store in this order."""
+    """Hand the store a unit for each subject, in this order. Units of `broken` subjects raise."""
 
     def work(subject: str) -> Callable[[Unit], Awaitable[str]]:
         return partial(post_and_raise if subject in broken else post, subject)
@@ -87,7 +87,7 @@ class TestOneCommit:
             tasks = asked(store, FIFTY)
         await asyncio.gather(*tasks)
 
-        # That of the unit which kept the store busy, and that of all the others.
+        # One for the unit that kept the store busy, and one for all the others.
         assert statements.count("COMMIT") == 2
 
     async def test_they_are_done_in_the_order_in_which_they_were_asked_for(
@@ -106,7 +106,7 @@ class TestOneCommit:
         assert await asyncio.gather(*tasks) == [f"posted {each}" for each in FIFTY]
 
     async def test_nobody_is_answered_before_it(self, store: SqliteStore) -> None:
-        """What was answered was saved."""
+        """A caller gets its answer only after its unit is saved."""
         answers_at_commit: list[int] = []
         tasks: list[asyncio.Task[str]] = []
 
@@ -149,7 +149,7 @@ class TestOneCommit:
 
 
 class TestTheLog:
-    """SQLite appends what is committed to a log; to copy it into the file takes a while."""
+    """SQLite appends commits to a log. To copy the log into the file takes time."""
 
     async def test_it_is_copied_behind_the_commits_that_made_it_long(
         self, store: SqliteStore, statements: list[str]
@@ -246,7 +246,7 @@ class TestOneThatIsNotWaitedFor:
                 assert outcome == f"posted {number}"
 
     async def test_what_it_asked_for_is_done_all_the_same(self, store: SqliteStore) -> None:
-        """A client that hangs up takes nothing back."""
+        """A client that closes its connection does not undo its request."""
         async with busy(store):
             (task,) = asked(store, ["a"])
             await asyncio.sleep(0)
@@ -293,7 +293,7 @@ class TestClosing:
 async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
     store: SqliteStore,
 ) -> None:
-    """What it reads may share a commit with a unit whose answer waits until it was told again."""
+    """The watcher's read may share a commit with an announcement that waits for the watcher."""
     told: list[None] = []
     announce = methodcaller("announce", Topic.RULES)
     later: list[asyncio.Task[None]] = []

@@ -1,4 +1,4 @@
-"""Files that are touched while the server has them open: refused from then on, and nothing lost."""
+"""Files that change while the server uses them: it saves nothing more, and loses nothing."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def log_of(path: Path) -> Path:
 
 
 def copy_of(path: Path) -> Path:
-    """The log as it was after the first five, see `twenty`."""
+    """The path of a copy of the log, which `twenty` makes after some of its postings."""
     return path.with_name("copy of the log")
 
 
@@ -86,7 +86,7 @@ async def post(store: SqliteStore, subject: str, **fields: str) -> None:
 
 
 async def twenty(store: SqliteStore, path: Path) -> None:
-    """Acknowledged, and so far in the log alone."""
+    """Post twenty times. All postings are acknowledged, and only the log contains them so far."""
     for number, subject in enumerate(TWENTY):
         await post(store, subject)
         if number == 5:
@@ -94,7 +94,7 @@ async def twenty(store: SqliteStore, path: Path) -> None:
 
 
 async def posted(path: Path) -> list[str]:
-    """What a server finds that starts on this file; the file is sound."""
+    """The postings that a server finds when it starts on this file. The file must be sound."""
     async with opened(path) as store:
         found = [each.subject for each in await store.run(methodcaller("postings", SERVICE))]
         assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
@@ -137,9 +137,9 @@ class TestTheLog:
     async def test_nothing_is_acknowledged_that_was_done_meanwhile(
         self, path: Path, touch: Touch
     ) -> None:
-        """Between the check before the transaction and its commit.
+        """A change between the check before the transaction and the commit is noticed too.
 
-        Only a cut within the last page is not seen then, because the commit fills the gap.
+        Only a cut within the last page is not, because the commit fills the gap.
         """
 
         async def work(unit: Unit) -> None:
@@ -170,7 +170,7 @@ async def test_what_was_put_in_the_place_of_the_log_is_kept(path: Path) -> None:
 async def test_a_log_that_was_damaged_beyond_what_is_in_memory_is_left_as_it_is(
     path: Path,
 ) -> None:
-    """What can be read of it is read at the next start; the rest is gone, and it says so."""
+    """The next start reads what can be read; the error says that the rest is lost."""
     async with opened(path) as store:
         for subject in TWENTY:
             await post(store, subject, reason="x" * 9000)
@@ -191,7 +191,7 @@ async def test_a_log_that_was_damaged_beyond_what_is_in_memory_is_left_as_it_is(
 
 @pytest.mark.parametrize("size", [0, 1, 4096])
 async def test_a_database_that_is_cut_is_not_written_to_any_more(path: Path, size: int) -> None:
-    """Its log stays beside it, whole: SQLite would copy it into what is left, and delete it."""
+    """The log stays whole beside it. SQLite would copy the log into the rest and delete it."""
     async with opened(path):
         pass
     async with opened(path) as store:
@@ -235,7 +235,7 @@ async def test_another_name_of_the_file_has_the_same_log(path: Path, tmp_path: P
 
 
 class TestNoFalseAlarm:
-    """What SQLite does to its files is none."""
+    """What SQLite itself does to its files causes no error."""
 
     @pytest.mark.parametrize("copied_after", [1, 7, 100])
     async def test_when_the_log_is_copied_and_begun_anew(
@@ -253,7 +253,7 @@ class TestNoFalseAlarm:
     async def test_when_it_goes_on_in_the_log_that_a_kill_left(
         self, path: Path, lost_bytes: int
     ) -> None:
-        """Maybe in the midst of a write."""
+        """The kill may have cut off a write."""
         async with opened(path) as store:
             await twenty(store, path)
             left = killed(path, path.parent.with_name("after the kill"))
@@ -266,7 +266,7 @@ class TestNoFalseAlarm:
         assert len(await posted(left)) == (120 if not lost_bytes else 119)
 
     async def test_when_a_unit_that_was_too_large_for_memory_is_undone(self, path: Path) -> None:
-        """Its pages are in the log already, and are overwritten by the next unit."""
+        """Its pages are in the log already; the next unit overwrites them."""
 
         async def work(unit: Unit) -> None:
             for number in range(2000):
@@ -335,7 +335,7 @@ class TestEmptyFileBesideALog:
     async def test_alone_or_beside_an_empty_log_it_is_a_new_one(
         self, path: Path, content: bytes
     ) -> None:
-        """SQLite takes a file of one byte for an empty one, and so do we."""
+        """SQLite treats a file of one byte as empty, and so does the store."""
         made_of(content, path)
         made_of(b"", log_of(path))
 

@@ -1,4 +1,4 @@
-"""A file of an earlier version is brought up to date, all the way or not at all."""
+"""A file of an earlier version is migrated completely or not at all."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ ALTER TABLE transactions ADD COLUMN note TEXT NOT NULL DEFAULT 'none';
 DELETE FROM jobs;
 ALTER TABLE transactions ADD COLUMN note TEXT;
 """
-# What migration 4 adds.
+# The tables that migration 4 adds.
 LIVE_TABLES = (
     *("live_transactions", "attempts", "accounts", "holds", "entries", "legs"),
     *("raw_notifications", "exchanges"),
 )
-# What it may be one day, so that the tests below hold more than one step even today.
+# Two more migrations, so that the tests below apply several steps.
 ONE_DAY = (*TODAY, ADD_A_COLUMN, ADD_A_TABLE)
 
 
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def know(monkeypatch: pytest.MonkeyPatch, *migrations: str) -> None:
-    """This sandbox_sim has these migrations."""
+    """Make these the migrations of sandbox_sim."""
     monkeypatch.setattr(schema, "MIGRATIONS", migrations)
 
 
@@ -49,7 +49,7 @@ def version(path: Path) -> int:
 
 
 def tables(path: Path) -> list[tuple[str, ...]]:
-    """Every table and index, in the words that made it."""
+    """Every table and index with the SQL that created it."""
     return outside(path, "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
 
 
@@ -80,7 +80,7 @@ async def test_what_is_in_a_file_is_kept(path: Path, monkeypatch: pytest.MonkeyP
 async def test_a_snapshot_of_an_earlier_version_can_be_restored(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is new in a table is then what it is in rows that were there before."""
+    """A restored row has the default value in a new column, as existing rows do."""
     async with opened(path) as store:
         await store.run(prepared)
         await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
@@ -115,7 +115,7 @@ async def test_every_earlier_version_leads_to_the_schema_of_a_new_file(
         path = tmp_path / f"from {earlier}"
         know(monkeypatch, *migrations[:earlier])
         async with opened(path) as store:
-            if earlier >= len(TODAY):  # the records of today have no place in older tables
+            if earlier >= len(TODAY):  # older tables have no columns for the records of today
                 await store.run(prepared)
         know(monkeypatch, *migrations)
 
@@ -130,7 +130,7 @@ async def test_every_earlier_version_leads_to_the_schema_of_a_new_file(
 async def test_a_file_without_addresses_kept_apart_is_read_as_before(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Version 1 has no columns for them; what it has is called where it always was."""
+    """Version 1 has no columns for them; the addresses that it has are still called."""
     async with opened(path) as store:
         await store.run(prepared)
         before = await store.run(state)

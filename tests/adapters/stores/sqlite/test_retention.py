@@ -1,4 +1,4 @@
-"""What nobody can ask for any more leaves the file; what is pending stays, however old."""
+"""The store deletes what clients cannot ask for any more; pending records stay, however old."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -42,7 +42,7 @@ def clock() -> VirtualClock:
 async def store(
     tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[SqliteStore]:
-    """A store that keeps three of whatever it keeps some of."""
+    """A store that keeps three records of each kind that has a limit."""
     monkeypatch.setattr(sql_unit, "KEPT_CALLBACKS", LIMIT)
     monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
     monkeypatch.setattr(journal, "KEPT_REQUESTS", LIMIT)
@@ -72,7 +72,7 @@ class TestTransactions:
     async def test_one_that_ends_by_itself_stays_until_it_does(
         self, store: SqliteStore, clock: VirtualClock, hours: float, by_hand: bool, kept: int
     ) -> None:
-        """Its callback is promised still."""
+        """Its callback must still be sent."""
         made = transaction(by_hand=by_hand)
         await store.run(lambda unit: unit.add_transaction(made))
         await store.run(lambda unit: unit.add_transaction(decided("10000000002")))
@@ -124,7 +124,7 @@ async def test_card_pages_go_when_they_expire(
 
 
 class TestCallbacks:
-    """The bound is held once a minute, not with each callback."""
+    """The store applies the limit once a minute, not with each callback."""
 
     @staticmethod
     async def save(
@@ -202,7 +202,7 @@ async def test_the_journal_keeps_the_newest_of_each_service_and_counts_what_it_d
 async def test_what_was_posted_and_sent_is_never_forgotten(
     store: SqliteStore, clock: VirtualClock
 ) -> None:
-    """SMS history and every movement of a balance are there for good."""
+    """The SMS history and the postings stay for ever."""
     await store.run(prepared)
     clock.move_to(after(days=4000))
     await store.run(methodcaller("next_due"))

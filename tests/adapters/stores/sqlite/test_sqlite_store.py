@@ -1,4 +1,4 @@
-"""What is SQLite's own: one file that outlasts the server, and that one server has at a time."""
+"""What only the SQLite store does: its file outlasts the server, and only one server uses it."""
 
 import asyncio
 import sqlite3
@@ -20,7 +20,7 @@ from tests.sqlite_files import killed, opened, outside, rows
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a file may be made; its folder is not there yet."""
+    """The path of a new file; its folder does not exist yet."""
     return tmp_path / "state" / "sandbox.sqlite3"
 
 
@@ -31,7 +31,7 @@ def empty(path: Path) -> Path:
 
 
 async def all_but_claims(unit: Unit) -> dict[str, Any]:
-    """The state, but for claims: they end with the server that made them."""
+    """The state without claims, which end with the server that made them."""
     found = await state(unit)
     del found["next due"]
     return found
@@ -80,7 +80,7 @@ class TestClosedAndOpenedAgain:
     async def test_jobs_that_were_claimed_and_not_finished_are_claimed_again(
         self, path: Path, tmp_path: Path
     ) -> None:
-        """Whoever claimed them is gone: at least once, never lost."""
+        """The server that claimed them is gone. A job may run twice, but is never lost."""
         async with opened(path) as store:
             await store.run(prepared)
             first, *_ = await store.run(lambda unit: unit.claim_due(NOW, 10))
@@ -176,7 +176,7 @@ class TestOneServerAtATime:
                 await SqliteStore(alias, VirtualClock()).open()
 
     async def test_of_several_that_start_together_one_at_most_gets_it(self, path: Path) -> None:
-        """On a new file they may get in each other's way; then none does, and all say so."""
+        """On a new file they may block each other; then no store gets it, and each one raises."""
         stores = [SqliteStore(path, VirtualClock()) for _ in range(3)]
 
         outcomes = await asyncio.gather(*(store.open() for store in stores), return_exceptions=True)
@@ -194,7 +194,7 @@ class TestOneServerAtATime:
             assert await claimed(store) == ["due", "due too"]
 
     async def test_no_other_program_reads_a_file_in_use(self, path: Path) -> None:
-        """Whoever wants a copy stops the server first."""
+        """A person who wants a copy stops the server first."""
         async with opened(path):
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 outside(path, "SELECT * FROM jobs")
@@ -205,7 +205,7 @@ class TestTheFile:
     async def test_how_safe_it_is(
         self, path: Path, durability: Durability, synchronous: int
     ) -> None:
-        """NORMAL outlasts a kill; FULL, which waits for the disk, a cut of the mains too."""
+        """NORMAL survives a kill; FULL, which waits for the disk, survives a power cut too."""
         async with opened(path, durability=durability) as store:
             assert await rows(store, "PRAGMA synchronous") == [(synchronous,)]
             assert await rows(store, "PRAGMA journal_mode") == [("wal",)]
@@ -230,7 +230,7 @@ class TestTheFile:
 
 
 class TestFaultsOfOurs:
-    """What is wrong with a unit, not with the file, is told as what it is."""
+    """An error in a unit, not in the file, is raised as it is."""
 
     async def test_a_broken_constraint(self, path: Path) -> None:
         async with opened(path) as store:

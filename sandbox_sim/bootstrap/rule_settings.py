@@ -1,5 +1,7 @@
 """What the settings say of the rules of the interface, in the types of those who apply them."""
 
+from datetime import timedelta
+
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.magic_outcomes import MagicOutcomes
@@ -22,6 +24,13 @@ def sandbox_of(settings: Settings) -> Sandbox:
         lenient=frozenset(settings.turned_on_by_lenient),
         magic_outcomes=MagicOutcomes.parse(settings.magic_outcomes),
     )
+
+
+def approval_of(settings: Settings) -> timedelta | None:
+    """How long a payer has to answer the prompt on the handset; None if no prompt is sent."""
+    if settings.approval == "auto":
+        return None
+    return timedelta(seconds=settings.approval_timeout_s)
 
 
 def rate_limit_of(settings: Settings) -> RateLimit | None:

@@ -1,13 +1,39 @@
-"""The built-in receiver: whether a delivery is signed by one of the clients."""
+"""The signature of a callback: how it is made, and whether one is right."""
+
+import hashlib
 
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks.callbacks import sign
-from sandbox_sim.domain.callbacks.inbox import check_signature
+from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature, sign
 
 BODY = b'{"trans_ref":"T1"}'
 KEYS = ("other", "secret")
+
+
+@pytest.mark.spec("delivery.1")
+@pytest.mark.decision("D29")
+@given(st.binary(max_size=200), st.text(min_size=1, max_size=40))
+def test_the_signature_is_hmac_sha256_in_hex(body: bytes, secret_key: str) -> None:
+    # RFC 2104 by hand: two rounds of the hash, over the key padded to 64 bytes.
+    key = secret_key.encode()
+    key = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
+    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key) + body).digest()
+    outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key) + inner).hexdigest()
+
+    assert sign(body, secret_key) == outer
+
+
+@pytest.mark.spec("delivery.1")
+def test_the_signature_of_the_rfc_s_second_example() -> None:
+    signature = sign(b"what do ya want for nothing?", "Jefe")
+
+    assert signature == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+
+
+@pytest.mark.spec("delivery.1")
+def test_the_name_of_the_header() -> None:
+    assert SIGNATURE_HEADER == "X-Service-Signature"
 
 
 @pytest.mark.spec("delivery.1")

@@ -1,11 +1,11 @@
-"""Where callbacks may go: deny goes first, and the address that is really called counts."""
+"""Where callbacks may go: deny comes first, and the address that is really called counts."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 import pytest
 from hypothesis import example, given, strategies as st
 
-from sandbox_sim.domain.callbacks.allowed_hosts import CallbackHosts, parse_entry
+from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts, parse_entry
 from sandbox_sim.domain.callbacks.reached_addresses import reached_addresses
 
 NAME = "shop.example"
@@ -19,7 +19,7 @@ PUBLIC = [
     *("8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "64:ff9b:1::8.8.8.8"),
     "2002:808:808::1",
 ]
-# An address, and the one that a connection to it reaches.
+# An address, and the address that a connection to it reaches.
 REACHED = [
     ("0.0.0.0", "127.0.0.1"),
     ("::", "::1"),
@@ -38,7 +38,7 @@ REACHED = [
 
 
 def is_itself(address: IPv4Address | IPv6Address) -> bool:
-    """Addresses that stand for another one have tests of their own."""
+    """Whether an address stands for no other one; other tests cover those that do."""
     return reached_addresses(address) == (address,)
 
 
@@ -125,7 +125,7 @@ class TestAddresses:
 
     @pytest.mark.parametrize("address", NUMERALS)
     def test_no_other_way_to_write_an_address_is_one(self, address: str) -> None:
-        """The machine would take 127.1 for 127.0.0.1, and no range says so."""
+        """The machine would take 127.1 for 127.0.0.1, but no range can match such a text."""
         assert not rule(deny=("10.0.0.0/8",)).allows_address(address, address)
         assert not rule("*").allows_address(address, address)
         assert not rule(refuse_private=True).allows_address(address, address)
@@ -176,7 +176,7 @@ class TestAddressesThatStandForAnother:
 
     @pytest.mark.parametrize("way", ["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"])
     def test_a_whole_way_to_ipv4_in_a_list_is_that_way_and_not_all_of_ipv4(self, way: str) -> None:
-        """Lists of private ranges as people copy them have `2002::/16` in them."""
+        """Lists of private ranges that people copy contain `2002::/16`."""
         over_it = {
             "64:ff9b::/96": "64:ff9b::8.8.8.8",
             "64:ff9b:1::/48": "64:ff9b:1::8.8.8.8",
@@ -204,7 +204,7 @@ class TestAddressesThatStandForAnother:
             assert not everywhere.allows_address(NAME, str(IPv6Address(embedded)))
 
     def test_a_range_of_zeros_keeps_its_own_address(self) -> None:
-        """0.0.0.0 counts as loopback, and is denied by a range that holds it as well."""
+        """0.0.0.0 counts as loopback, but a range that contains it denies it as well."""
         assert not rule(deny=("0.0.0.0/8",)).allows_address(NAME, "0.0.0.0")
         assert not rule(deny=("::/127",)).allows_address(NAME, "::")
         assert rule(deny=("0.0.0.0/8",)).allows_address(NAME, "127.0.0.1")
@@ -255,7 +255,7 @@ class TestNames:
 
 
 class TestPrivateAddresses:
-    """The switch of production."""
+    """The setting of production mode that refuses private addresses."""
 
     @pytest.mark.parametrize("address", PRIVATE)
     def test_they_are_refused_whatever_their_name(self, address: str) -> None:

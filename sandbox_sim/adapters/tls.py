@@ -1,0 +1,167 @@
+"""TLS of the server: a certificate from files, or one of a certificate authority of this machine.
+
+The authority is for development. It is made once, in the user's state directory, and every start
+issues a certificate for the names of the server. Clients trust the authority once.
+"""
+
+import contextlib
+import os
+import socket
+import ssl
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Final
+
+from sandbox_sim.domain.hosts import parse_address
+
+if TYPE_CHECKING:
+    import trustme
+
+_AUTHORITY: Final = "authority.pem"
+# The private key of the authority, and then its certificate: one file, so that they always fit.
+_AUTHORITY_KEY: Final = "authority-key.pem"
+_ORGANIZATION: Final = "sandbox_sim, for development on this machine"
+# Clients accept no certificate that is valid for longer than 398 days.
+_VALID: Final = timedelta(days=397)
+_ALWAYS: Final = ("localhost", "127.0.0.1", "::1", "host.docker.internal")
+_END_OF_KEY: Final = b"-----BEGIN CERTIFICATE-----"
+_ALPN: Final = ["http/1.1"]
+
+
+class TlsError(ValueError):
+    """A certificate or a key cannot be used; the text says why."""
+
+
+def from_files(cert: str, key: str) -> ssl.SSLContext:
+    """The context of a server with this certificate chain and this private key, both PEM files.
+
+    Raises `TlsError` if they cannot be read, are not PEM, do not fit, or need a passphrase.
+    """
+    context = _server_context()
+    for path in (cert, key):
+        try:
+            Path(path).expanduser().open("rb").close()
+        except (OSError, RuntimeError) as error:
+            raise TlsError(f"{path} cannot be read: {error}") from None
+    try:
+        paths = Path(cert).expanduser(), Path(key).expanduser()
+        context.load_cert_chain(*paths, password=_no_passphrase)
+    except _PassphraseNeededError:
+        raise TlsError(f"{key} needs a passphrase; give a key without one") from None
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise TlsError(f"{key} is not the private key of {cert}") from None
+        raise TlsError(f"{cert} and {key} are no certificate and private key in PEM") from None
+    return context
+
+
+def for_development(folder: Path, names: Iterable[str], now: datetime) -> ssl.SSLContext:
+    """The context of a server with a certificate of the authority in this folder.
+
+    folder: is made, with a new authority, if it is not there.
+    names: host names and addresses that the certificate is for, beside those of loopback. Names
+    that no certificate can have are left out.
+    now: the certificate is valid for 397 days from then on.
+    Raises `TlsError` if the authority cannot be read or written.
+    """
+    try:
+        authority = _authority(folder)
+    except (OSError, ValueError) as error:
+        reason = f"the authority in {folder} cannot be used: {error}"
+        raise TlsError(f"{reason}; remove the folder, or give --cert and --key") from None
+    valid = dict.fromkeys(name for name in (*_ALWAYS, *names, _own_name()) if _can_be_named(name))
+    leaf = authority.issue_cert(
+        *valid,
+        organization_name=_ORGANIZATION,
+        organization_unit_name="server",
+        not_before=now - timedelta(days=1),
+        not_after=now + _VALID,
+    )
+    context = _server_context()
+    leaf.configure_cert(context)
+    return context
+
+
+def authority_file(folder: Path) -> Path:
+    """Where the certificate of the authority is; clients that trust this file trust the server."""
+    return folder / _AUTHORITY
+
+
+def client_context(trusted: Path) -> ssl.SSLContext:
+    """The context of a client that trusts what this machine trusts, and a PEM file if it is there.
+
+    The file may be missing or hold no certificate; it then adds nothing.
+    """
+    context = ssl.create_default_context()
+    with contextlib.suppress(OSError):  # `SSLError` is one
+        context.load_verify_locations(trusted)
+    return context
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(_ALPN)
+    return context
+
+
+class _PassphraseNeededError(Exception):
+    """OpenSSL asks for a passphrase; without a callback it would ask on the terminal."""
+
+
+def _no_passphrase() -> str:
+    raise _PassphraseNeededError
+
+
+def _authority(folder: Path) -> "trustme.CA":
+    """The authority of a folder; servers that start at once get the same."""
+    import trustme  # noqa: PLC0415 -- only `tls` needs it
+
+    file = folder / _AUTHORITY_KEY
+    if not file.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = trustme.CA(organization_name=_ORGANIZATION, path_length=0)
+        content = new.private_key_pem.bytes() + new.cert_pem.bytes()
+        # The error: another server was first.
+        with _written(folder, content) as made, contextlib.suppress(FileExistsError):
+            file.hardlink_to(made)
+    key, _, cert = file.read_bytes().partition(_END_OF_KEY)
+    certificate = _END_OF_KEY + cert
+    shown = authority_file(folder)
+    if not shown.exists() or shown.read_bytes() != certificate:
+        with _written(folder, certificate) as made:
+            made.chmod(0o644)
+            made.replace(shown)
+    return trustme.CA.from_pem(certificate, key)
+
+
+@contextlib.contextmanager
+def _written(folder: Path, content: bytes) -> Iterator[Path]:
+    """A file that only its owner reads; removed at the end, unless it has another name by then."""
+    with NamedTemporaryFile(dir=folder, delete=False) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    made = Path(file.name)
+    try:
+        yield made
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _own_name() -> str:
+    return socket.gethostname()
+
+
+def _can_be_named(name: str) -> bool:
+    import idna  # noqa: PLC0415 -- trustme needs it too
+
+    if not name or parse_address(name) is not None:
+        return bool(name)
+    try:
+        idna.encode(name.removeprefix("*."), uts46=True)
+    except idna.IDNAError:
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""What the control API and the metrics say about the networks of production. D32, D39."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.control_api import get, post
+
+LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+# Nobody listens on port 9.
+DEAD = {
+    "adapter": "upstream",
+    "base_url": "http://127.0.0.1:9",
+    "client_key": "far_key",
+    "secret_key": "far_secret",
+}
+PAYMENT: dict[str, Any] = {
+    "service_id": 55,
+    "reference": "Order 1",
+    "trans_type": "CTM",
+    "amount": 10.5,
+    "nw": "MTN",
+    "payment_option": "MOM",
+    "customer_number": "0244000001",
+    "nickname": "Ama",
+    "callback_url": "https://shop.test/callback",
+    "request_time": "2026-01-31 09:30:00",
+}
+
+pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
+
+
+@pytest.fixture
+async def production(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway with a network that works, and one that cannot be reached."""
+    return await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"staging": {"adapter": "simulated"}, "account": DEAD},
+        routes=[
+            {"network": "account", "nw": ["VOD"], "operation": ["collect", "payout"]},
+            {"network": "staging"},
+        ],
+    )
+
+
+async def pay(sandbox: Sandbox, transaction_id: str, nw: str) -> str:
+    body = {**PAYMENT, "transaction_id": transaction_id, "nw": nw}
+    headers = {"Authorization": basic("live_key", "live_secret")}
+    return (await sandbox.post("/make_payment", body, **headers)).code
+
+
+async def test_each_network_is_listed_with_what_it_does(production: Sandbox) -> None:
+    assert await pay(production, "T1", "MTN") == "202"
+
+    staging, account = (await get(production, "networks"))["networks"]
+
+    assert (staging["name"], staging["adapter"]) == ("staging", "simulated")
+    assert {"collect", "payout"} <= set(staging["operations"])
+    assert staging["routes"] == [{"operation": [], "nw": []}]
+    assert staging["breaker"] == {"state": "closed", "faults": 0, "opened_at": None}
+    assert (staging["open_attempts"], account["open_attempts"]) == (1, 0)
+    assert account["routes"] == [{"operation": ["collect", "payout"], "nw": ["VOD"]}]
+    assert account["notifications"] == "signed"
+    assert "far_" not in str(account)
+
+
+async def test_a_check_asks_each_network(production: Sandbox) -> None:
+    answer = await post(production, "networks/check")
+
+    staging, account = (each["health"] for each in answer.body["networks"])
+    assert staging == {"ok": True, "detail": "the simulated carrier runs in this process"}
+    assert account["ok"] is False
+    assert account["detail"]
+
+
+async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unready(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"account": DEAD},
+        routes=[{"network": "account"}],
+    )
+
+    assert [await pay(sandbox, f"T{number}", "MTN") for number in range(6)] == ["500"] * 6
+
+    (account,) = (await get(sandbox, "networks"))["networks"]
+    assert account["breaker"]["state"] == "open"
+    assert account["breaker"]["faults"] == 5
+    assert account["breaker"]["opened_at"] is not None
+    assert await get(sandbox, "readyz") == {"status": "ready"}
+
+
+async def metrics(sandbox: Sandbox) -> dict[str, float]:
+    """The values by name and labels."""
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 200
+        assert answer.content_type == "text/plain"
+        lines = (await answer.text()).splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, value in pairs}
+
+
+async def test_the_metrics_count_submits_and_show_breakers(production: Sandbox) -> None:
+    await pay(production, "T1", "MTN")
+    for number in range(5):
+        await pay(production, f"D{number}", "VOD")
+
+    found = await metrics(production)
+
+    assert found['sandbox_sim_network_open_attempts{network="staging"}'] == 6
+    assert found['sandbox_sim_network_breaker_open{network="account"}'] == 1
+    assert found['sandbox_sim_network_breaker_open{network="staging"}'] == 0
+    assert found['sandbox_sim_network_faults_in_a_row{network="account"}'] == 5
+    assert found['sandbox_sim_network_submits_total{network="account",outcome="not_sent"}'] == 5
+
+
+async def test_without_its_package_the_metrics_say_what_to_install(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 501
+        assert "the extra metrics" in await answer.text()
+
+
+async def test_without_production_there_are_none(sandbox: Sandbox) -> None:
+    assert await get(sandbox, "networks") == {"networks": []}
+    assert (await post(sandbox, "networks/check")).body == {"networks": []}

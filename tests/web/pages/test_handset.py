@@ -1,0 +1,376 @@
+"""The handset: prompts that a payer approves or declines, and the SMS that came."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, CookieJar
+
+from sandbox_sim.web.pages.qr_code import qr_code
+from tests.conftest import Sandbox, StartSandbox
+
+NUMBER = "0244000001"
+BROWSER = {"Accept": "text/html"}
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+
+
+@pytest.fixture
+async def asking(start_sandbox: StartSandbox) -> Sandbox:
+    return await start_sandbox(approval="handset", callback_profile="flat")
+
+
+@pytest.fixture
+async def phone() -> AsyncIterator[ClientSession]:
+    """The browser of a phone; it follows no redirect by itself."""
+    async with ClientSession(headers=BROWSER, cookie_jar=CookieJar(unsafe=True)) as session:
+        yield session
+
+
+async def handset(sandbox: Sandbox, number: str = NUMBER) -> Any:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/handset/{number}") as answer:
+        return await answer.json()
+
+
+async def page(sandbox: Sandbox, number: str = NUMBER) -> str:
+    url = f"{sandbox.url}/_sandbox/handset/{number}"
+    async with sandbox.session.get(url, headers=BROWSER) as answer:
+        return await answer.text()
+
+
+async def answer(sandbox: Sandbox, number: str = NUMBER, **body: Any) -> tuple[int, Any]:
+    """Answer the oldest prompt, unless the body names another payment."""
+    prompts = (await handset(sandbox)).get("prompts") or [{}]
+    names = ("service_id", "network_transaction_id")
+    sent = {name: prompts[0].get(name) for name in names} | body
+    url = f"{sandbox.url}/_sandbox/handset/{number}/answer"
+    async with sandbox.session.post(url, json=sent) as seen:
+        return seen.status, await seen.json()
+
+
+async def status(sandbox: Sandbox) -> str:
+    found: str = (await sandbox.status()).data["status"]
+    return found
+
+
+@pytest.mark.decision("D33", "D31")
+class TestApproval:
+    async def test_a_collection_waits_for_its_payer(self, asking: Sandbox) -> None:
+        seen = await asking.collect()
+        await asking.advance(seconds=119)
+
+        assert (seen.code, seen.rule) == ("202", "D33")
+        assert "handset/0244000001 for 120 s (setting approval)" in seen.headers["X-Sandbox-Why"]
+        assert await status(asking) == "002"
+        (prompt,) = (await handset(asking))["prompts"]
+        assert (prompt["amount"], prompt["reference"]) == ("10.5", "Order 1")
+        assert prompt["times_out_at"] == "2026-01-01T09:02:00.000Z"
+
+    @pytest.mark.parametrize(
+        ("decision", "ends"),
+        [({"decision": "approve", "pin": "1234"}, "000"), ({"decision": "decline"}, "001")],
+    )
+    async def test_an_answer_ends_it_with_its_callback(
+        self, asking: Sandbox, decision: dict[str, str], ends: str
+    ) -> None:
+        await asking.collect()
+
+        code, decided = await answer(asking, **decision)
+        await asking.advance(seconds=1)
+
+        assert (code, decided["status"]) == (200, ends)
+        assert (await asking.callback())["status"] == ends
+        assert await status(asking) == ends
+        assert (await handset(asking))["prompts"] == []
+
+    async def test_no_answer_in_time_cancels_it_with_its_callback(self, asking: Sandbox) -> None:
+        await asking.collect()
+        names = (await handset(asking))["prompts"][0]
+
+        await asking.advance(seconds=120)
+
+        assert await status(asking) == "003"
+        assert (await asking.callback())["status"] == "003"
+        ids = {name: names[name] for name in ("service_id", "network_transaction_id")}
+        code, late = await answer(asking, **ids, decision="approve", pin="1234")
+        assert (code, late["error"]["code"]) == (409, "not_waiting")
+        assert await status(asking) == "003"
+
+    async def test_the_time_is_a_setting(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(approval="handset", approval_timeout_s=5)
+        await sandbox.collect()
+
+        await sandbox.advance(seconds=5)
+
+        assert await status(sandbox) == "003"
+
+    async def test_a_deposit_waits_too_and_a_payout_does_not(self, asking: Sandbox) -> None:
+        await asking.deposit(transaction_id="T1")
+        await asking.payout(transaction_id="T2")
+        await asking.airtime(transaction_id="T3")
+        await asking.advance(seconds=1)
+
+        statuses = [(await asking.status(each)).data["status"] for each in ("T1", "T2", "T3")]
+        assert statuses == ["002", "000", "000"]
+
+    async def test_the_last_digit_9_declines_before_anybody_is_asked(self, asking: Sandbox) -> None:
+        assert (await asking.collect(customer_number="0244000009")).code == "015"
+        assert (await handset(asking, "0244000009"))["prompts"] == []
+
+    async def test_settle_answers_for_the_payer(self, asking: Sandbox) -> None:
+        await asking.collect()
+
+        url = f"{asking.url}/_sandbox/transactions/55/T1/settle"
+        async with asking.session.post(url, json={"status": "000"}) as settled:
+            assert settled.status == 200
+
+        assert (await handset(asking))["prompts"] == []
+
+    async def test_an_override_that_sets_the_outcome_goes_first(self, asking: Sandbox) -> None:
+        override = {"outcome": {"status": "001"}}
+        async with asking.session.post(f"{asking.url}/_sandbox/overrides", json=override):
+            await asking.collect()
+        await asking.advance(seconds=1)
+
+        assert await status(asking) == "001"
+
+    async def test_an_override_of_the_callback_applies_to_what_the_payer_decides(
+        self, asking: Sandbox
+    ) -> None:
+        override = {"callback": {"duplicate": 2}}
+        async with asking.session.post(f"{asking.url}/_sandbox/overrides", json=override):
+            await asking.collect()
+        await answer(asking, decision="approve", pin="0000")
+        await asking.advance(seconds=1)
+
+        assert [each["json"]["status"] for each in await asking.inbox()] == ["000", "000"]
+
+    async def test_magic_outcomes_go_first(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(approval="handset", magic_outcomes={NUMBER: "003"})
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        assert await status(sandbox) == "003"
+
+    async def test_a_prompt_survives_a_restart(
+        self, start_sandbox: StartSandbox, tmp_path: Path
+    ) -> None:
+        store = f"sqlite:{tmp_path / 'state.sqlite3'}"
+        first = await start_sandbox(store=store, approval="handset")
+        await first.collect()
+        await first.collect(transaction_id="T2", customer_number="0200000001")
+        await first.stop()
+
+        # The setting is off now; what was promised stays.
+        second = await start_sandbox(store=store)
+        code, _ = await answer(second, decision="approve", pin="1234")
+        await second.advance(seconds=120)
+
+        assert code == 200
+        assert await status(second) == "000"
+        assert (await second.status("T2")).data["status"] == "003"
+
+    async def test_without_the_setting_nobody_is_asked(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        assert (await handset(sandbox))["prompts"] == []
+
+        await sandbox.advance(seconds=1)
+
+        assert await status(sandbox) == "000"
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            ({"decision": "approve"}, "pin must be there to approve"),
+            ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
+            ({"decision": "approve", "pin": "12a4"}, "pin must be any four digits"),
+            ({"decision": "maybe"}, "decision must be approve or decline"),
+        ],
+    )
+    async def test_a_wrong_answer_changes_nothing(
+        self, asking: Sandbox, body: dict[str, str], words: str
+    ) -> None:
+        await asking.collect()
+
+        code, refused = await answer(asking, **body)
+
+        assert code == 400
+        assert words in refused["error"]["message"]
+        assert await status(asking) == "002"
+
+    async def test_the_second_answer_changes_nothing(self, asking: Sandbox) -> None:
+        await asking.collect()
+        prompt = (await handset(asking))["prompts"][0]
+        ids = {name: prompt[name] for name in ("service_id", "network_transaction_id")}
+        await answer(asking, **ids, decision="decline")
+
+        code, refused = await answer(asking, **ids, decision="approve", pin="1234")
+
+        assert (code, refused["error"]["code"]) == (409, "not_waiting")
+        assert await status(asking) == "001"
+
+    async def test_nobody_answers_for_another_number(self, asking: Sandbox) -> None:
+        await asking.collect()
+
+        code, _ = await answer(asking, "0200000001", decision="approve", pin="1234")
+
+        assert code == 404
+        assert await status(asking) == "002"
+
+    async def test_the_pin_is_kept_nowhere(
+        self, asking: Sandbox, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level("DEBUG")
+        await asking.collect()
+        await answer(asking, decision="approve", pin="8642")
+
+        async with asking.session.get(f"{asking.url}/_sandbox/requests") as seen:
+            assert "8642" not in await seen.text()
+        assert "8642" not in caplog.text
+
+
+class TestPage:
+    async def test_it_shows_the_prompt_and_the_sms(self, asking: Sandbox) -> None:
+        await asking.sms(msg_body="Order 1 is on its way", sender_id="AdwoaShop")
+        await asking.advance(seconds=1)
+        await asking.collect(reference="Order 2")
+
+        html = await page(asking)
+
+        assert "<h1>0244 000 001</h1>" in html
+        assert "Order 1 is on its way" in html
+        assert "1 page · SENT 09:00:00" in html
+        assert "Approve payment?" in html
+        assert "GHS 10.50" in html
+
+    async def test_a_number_in_the_233_form_has_the_same_handset(self, asking: Sandbox) -> None:
+        await asking.collect()
+
+        assert len((await handset(asking, "233244000001"))["prompts"]) == 1
+
+    @pytest.mark.parametrize("number", ["0540000000", "abc", "%3Cb%3E", "%00"])
+    async def test_a_number_that_is_not_allowed_has_none(
+        self, asking: Sandbox, phone: ClientSession, number: str
+    ) -> None:
+        assert (await handset(asking, number))["error"]["code"] == "not_found"
+        async with phone.get(f"{asking.url}/_sandbox/handset/{number}") as seen:
+            assert seen.status == 404
+            assert "<b>" not in await seen.text()
+
+    async def test_what_others_wrote_is_shown_as_text(self, asking: Sandbox) -> None:
+        await asking.sms(msg_body=HOSTILE, sender_id=HOSTILE)
+        await asking.collect(reference=HOSTILE, transaction_id=HOSTILE)
+
+        html = await page(asking)
+
+        assert "<script>alert" not in html
+        assert "<img" not in html
+
+    async def test_a_change_of_this_number_is_announced_and_of_another_is_not(
+        self, asking: Sandbox
+    ) -> None:
+        url = f"{asking.url}/_sandbox/handset/{NUMBER}/events"
+        async with asking.session.get(url) as feed:
+            await feed.content.readuntil(b"retry: 1000\n\n")
+            await asking.collect(customer_number="0200000001", transaction_id="T0")
+            await asking.collect()
+            heard = await feed.content.readuntil(b"\n\n")
+
+        assert heard == b"event: changed\ndata: {}\n\n"
+
+
+class TestAccess:
+    """A phone shows no login form: the code of the QR code opens the handset pages."""
+
+    @pytest.fixture
+    async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
+        return await start_sandbox(approval="handset", control_token="s3cret", host="0.0.0.0")
+
+    @pytest.fixture
+    async def code(self, guarded: Sandbox, monkeypatch: pytest.MonkeyPatch) -> str:
+        """The address that the QR code of the page says."""
+        said: list[str] = []
+
+        def drawn(text: str) -> str:
+            said.append(text)
+            return qr_code(text)
+
+        monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
+        headers = {**BROWSER, "Authorization": "Bearer s3cret"}
+        url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
+        async with guarded.session.get(url, headers=headers) as seen:
+            assert "<svg" in await seen.text()
+        return said[0]
+
+    async def test_a_phone_without_a_code_has_to_log_in(
+        self, guarded: Sandbox, phone: ClientSession
+    ) -> None:
+        url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
+        async with phone.get(url, allow_redirects=False) as seen:
+            assert seen.status == 303
+            assert "/login?next=" in seen.headers["Location"]
+
+    async def test_the_code_opens_the_handset_once_and_nothing_else(
+        self, guarded: Sandbox, phone: ClientSession, code: str
+    ) -> None:
+        await guarded.collect()
+
+        async with phone.get(code, allow_redirects=False) as seen:
+            cookie = seen.headers["Set-Cookie"]
+            assert (seen.status, seen.headers["Location"]) == (
+                303, f"/_sandbox/handset/{NUMBER}?alone",
+            )  # fmt: skip
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert "Path=/_sandbox/handset" in cookie
+        assert "s3cret" not in cookie
+        async with phone.get(f"{guarded.url}/_sandbox/handset/{NUMBER}") as seen:
+            assert seen.status == 200
+            html = await seen.text()
+        assert "Approve payment?" in html
+
+        url = f"{guarded.url}/_sandbox/"
+        async with phone.get(url, allow_redirects=False) as seen:
+            assert seen.status == 303
+        async with phone.get(f"{url}transactions", headers={"Accept": "*/*"}) as seen:
+            assert seen.status == 401
+        async with phone.get(code, allow_redirects=False) as seen:
+            assert seen.status == 404
+            assert "works no more" in await seen.text()
+
+    async def test_the_cookie_answers_from_our_page_only(
+        self, guarded: Sandbox, phone: ClientSession, code: str
+    ) -> None:
+        async with phone.get(code):
+            await guarded.collect()
+        url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
+        async with phone.get(url, headers={"Accept": "*/*"}) as seen:
+            prompt = (await seen.json())["prompts"][0]
+        names = ("service_id", "network_transaction_id")
+        body = {**{name: prompt[name] for name in names}, "decision": "decline"}
+
+        async with phone.post(f"{url}/answer", json=body) as seen:
+            assert seen.status == 401
+        async with phone.post(
+            f"{url}/answer", json=body, headers={"Origin": "http://127.0.0.1:9"}
+        ) as seen:
+            assert seen.status == 403
+        async with phone.post(f"{url}/answer", json=body, headers={"Origin": guarded.url}) as seen:
+            assert seen.status == 200
+
+    async def test_a_made_up_code_opens_nothing(
+        self, guarded: Sandbox, phone: ClientSession
+    ) -> None:
+        url = f"{guarded.url}/_sandbox/handset/{NUMBER}/enter?code=guess"
+        async with phone.get(url, allow_redirects=False) as seen:
+            assert seen.status == 404
+
+    async def test_without_a_token_the_qr_code_needs_none(self, asking: Sandbox) -> None:
+        html = await page(asking)
+
+        assert "code=" not in html
+        assert not re.search(r"<svg", html)  # a phone cannot reach loopback
+        assert "serves this machine only" in html

@@ -1,0 +1,163 @@
+"""HTTPS over real sockets, by the fast connection and by aiohttp's protocol. Source: auth.5."""
+
+import asyncio
+import json
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, TCPConnector, web
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.tls import from_files
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.web.app import CLIENTS
+from sandbox_sim.web.transport.server import GatewayRunner
+from tests.conftest import basic
+from tests.tls_files import certificate_files, trusting
+from tests.web.wire import request_bytes
+
+HEADERS = {"Authorization": basic(), "User-Agent": "tests"}
+BALANCE = {"service_id": 55, "request_time": "2026-01-31 09:30:00"}
+CARD = {
+    "service_id": 55,
+    "reference": "Order 1",
+    "transaction_id": "T1",
+    "trans_type": "CTM",
+    "amount": 10.5,
+    "nw": "VIS",
+    "payment_option": "CRD",
+    "customer_number": "4111111111111111",
+    "currency_code": "GHS",
+    "currency_val": "10.50",
+    "landing_page": "https://127.0.0.1:9/thanks",
+    "nickname": "Ama",
+    "callback_url": "https://127.0.0.1:9/",
+    "request_time": "2026-01-31 09:30:00",
+}
+
+
+@dataclass
+class Secured:
+    """A running gateway that speaks HTTPS."""
+
+    runner: GatewayRunner
+    port: int
+    session: ClientSession
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        url = f"https://127.0.0.1:{self.port}{path}"
+        async with self.session.post(url, json=body, headers=HEADERS) as response:
+            found: dict[str, Any] = await response.json()
+            return found
+
+
+@pytest.fixture(params=[True, False], ids=["fast", "aiohttp"])
+async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Secured]:
+    files = certificate_files(tmp_path)
+    settings = Settings(store="memory:", fast_path=request.param)
+    gateway = build(settings, clock=VirtualClock(), ids=RandomIds(seed=1))
+    context = from_files(str(files.cert), str(files.key))
+    runner = GatewayRunner(gateway.app, shutdown_timeout=0.05, tls=context)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        async with ClientSession(connector=TCPConnector(ssl=trusting())) as session:
+            yield Secured(runner, runner.addresses[0][1], session)
+    finally:
+        await runner.cleanup()
+
+
+async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
+    for _ in range(3):
+        answer = await server.post("/get_account_balance", BALANCE)
+        assert answer["response_code"] == "000"
+
+    assert len(server.runner.app[CLIENTS]._open) == 1
+    async with server.session.get(f"https://127.0.0.1:{server.port}/_sandbox/livez") as livez:
+        assert await livez.json() == {"status": "ok"}
+
+
+async def test_the_card_page_has_an_https_address(server: Secured) -> None:
+    answer = await server.post("/make_payment", CARD)
+
+    assert answer["redirect_url"].startswith(f"https://127.0.0.1:{server.port}/_sandbox/pay/")
+    async with server.session.get(answer["redirect_url"]) as page:
+        assert page.status == 200
+
+
+async def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered(
+    server: Secured,
+) -> None:
+    """The client sends its last bytes of the handshake and a request in one piece."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting().wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    while True:
+        try:
+            client.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            writer.write(outgoing.read())
+            incoming.write(await reader.read(65_536))
+    client.write(request_bytes("/get_account_balance", json.dumps(BALANCE).encode()))
+
+    writer.write(outgoing.read())
+
+    answer = b""
+    while b"response_code" not in answer:
+        incoming.write(await reader.read(65_536))
+        try:
+            answer += client.read(65_536)
+        except ssl.SSLWantReadError:
+            continue
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_plain_http_is_refused_and_the_log_says_what_to_use(
+    server: Secured, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "sandbox_sim.requests")
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+
+    writer.write(request_bytes())
+
+    assert not (await reader.read()).startswith(b"HTTP")
+    assert "use https://" in caplog.text
+    writer.close()
+
+
+async def test_clients_that_do_not_shake_hands_keep_no_others_out(
+    server: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.runner.app[CLIENTS], "_limit", 4)
+    with ExitStack() as stack:
+        for _ in range(20):
+            silent = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+            stack.enter_context(silent)
+
+        answer = await server.post("/get_account_balance", BALANCE)
+
+    assert answer["response_code"] == "000"
+
+
+async def test_a_client_that_leaves_during_the_handshake_is_forgotten(server: Secured) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    clients = server.runner.app[CLIENTS]
+    while not clients._open:  # noqa: ASYNC110 -- the server tells nobody
+        await asyncio.sleep(0)
+
+    writer.transport.abort()
+
+    while clients._open:  # noqa: ASYNC110
+        await asyncio.sleep(0)
