@@ -18,6 +18,7 @@ from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
+from sandbox_sim.web.networks.attempts import AttemptRoutes
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.parts import Parts
@@ -32,6 +33,7 @@ def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
     return [
         *health_groups(production, parts.store, parts.clock),
         RecordRoutes(parts.records, parts.record_ids, live_records),
+        AttemptRoutes(live_records),
         ManualActionRoutes(parts.records, parts.record_ids, parts.manual_actions, live),
         CallbackRetryRoutes(parts.callback_retries),
         parts.inbox_routes(),

@@ -11,6 +11,7 @@ from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry import invariants
 from sandbox_sim.domain.double_entry.entries import Overdrawn
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.networks.attempts import AttemptQuery
 from sandbox_sim.domain.networks.notifications import NotificationState
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Status
@@ -402,3 +403,32 @@ async def test_it_is_known_when_an_account_was_posted_to(store: Store) -> None:
 
     assert await store.run(lambda unit: unit.last_posted_at(COLLECTION)) == NOW
     assert await store.run(lambda unit: unit.last_posted_at(PAYOUT)) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (AttemptQuery(), ["A3", "A2", "A1"]),
+        (AttemptQuery(limit=2), ["A3", "A2"]),
+        (AttemptQuery(after="A3"), ["A2", "A1"]),
+        (AttemptQuery(network="vod"), ["A2"]),
+        (AttemptQuery(reference="reference of A1"), ["A1"]),
+        (AttemptQuery(network_id="N3"), ["A3"]),
+        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
+        (AttemptQuery(service_id=SERVICE + 1), []),
+        (AttemptQuery(since=after(seconds=2)), ["A3", "A2"]),
+        (AttemptQuery(until=after(seconds=2)), ["A1"]),
+    ],
+)
+async def test_attempts_are_listed_newest_first(
+    store: Store, query: AttemptQuery, found: list[str]
+) -> None:
+    others = {2: {"network": "vod"}, 3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED}}
+    for number in range(1, 4):
+        fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
+        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
+        await store.run(lambda unit, each=each: unit.add_attempt(each, "{}"))  # type: ignore[misc]
+
+    listed = await store.run(lambda unit: unit.list_attempts(query))
+
+    assert [each.id for each in listed] == found

@@ -13,7 +13,7 @@ from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry.accounts import Account
 from sandbox_sim.domain.double_entry.entries import Entry, Leg, post
 from sandbox_sim.domain.double_entry.holds import Hold, HoldState
-from sandbox_sim.domain.networks.attempts import Attempt
+from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.networks.exchanges import Exchange
 from sandbox_sim.domain.networks.notifications import KeptNotification, RawNotification
 from sandbox_sim.domain.networks.outcomes import WITHOUT_MONEY, Outcome
@@ -128,6 +128,12 @@ class MemoryLive(MemoryState):
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
         return self._attempts_where(lambda a: a.network_transaction_id == network_transaction_id)
+
+    async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
+        newest = reversed(self._live.attempts.values())
+        if query.after is not None:
+            _ = any(each.id == query.after for each in newest)
+        return list(itertools.islice(filter(query.matches, newest), query.limit))
 
     async def open_attempts(self) -> Mapping[str, int]:
         return Counter(each.network for each in self._attempts_where(lambda a: a.is_open))
