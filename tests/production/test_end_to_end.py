@@ -361,6 +361,35 @@ def lost(server: Server, shop: Other) -> None:
         pay(server, shop, transaction_id="K1")
 
 
+class TestLedger:
+    """The books of mode P and their rules, checked live."""
+
+    def test_it_says_that_every_rule_holds(self, server: Server, shop: Other) -> None:
+        pay(server, shop, transaction_id="B1", service_id=72)
+        callback(shop)
+
+        shown = CliRunner().invoke(main, ["--endpoint-url", server.url, "ledger", "show"])
+        status, page = server.ask("GET", "/_sandbox/ledger?mode=P&service_id=72")
+
+        assert shown.exit_code == 0
+        assert "every entry is balanced, every asset sums to zero" in shown.output
+        assert "service/72/collection/available/GHS" in shown.output
+        assert status == 200
+        (posting,) = page["postings"]
+        assert (posting["mode"], posting["amount"], posting["reason"]) == ("P", "10.5", "collected")
+        assert page["live"]["agrees"] is True
+        assert page["live"]["violations"] == []
+        assert page["live"]["balances"] == [
+            {"account": "service/72/collection/available/GHS", "balance": "10.5"}
+        ]
+
+    @pytest.mark.parametrize("query", ["mode=S&reason=hold", "mode=P&reason=opening"])
+    def test_a_reason_of_the_other_mode_is_refused(self, server: Server, query: str) -> None:
+        status, answer = server.ask("GET", f"/_sandbox/ledger?{query}")
+
+        assert (status, answer["error"]["code"]) == (400, "bad_request")
+
+
 class TestReconcile:
     """`sandbox-sim reconcile` against a running server."""
 

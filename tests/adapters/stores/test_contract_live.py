@@ -9,8 +9,9 @@ import pytest
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry import invariants
-from sandbox_sim.domain.double_entry.entries import Overdrawn
+from sandbox_sim.domain.double_entry.entries import BookQuery, Overdrawn, Reason
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.networks.attempts import AttemptQuery
 from sandbox_sim.domain.networks.notifications import NotificationState
 from sandbox_sim.domain.networks.outcomes import Outcome
@@ -432,3 +433,45 @@ async def test_attempts_are_listed_newest_first(
     listed = await store.run(lambda unit: unit.list_attempts(query))
 
     assert [each.id for each in listed] == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (BookQuery(limit=3), ["hold", "hold", "collected"]),
+        (BookQuery(SERVICE, Wallet.PAYOUT), ["hold", "hold", "collected"]),
+        (BookQuery(reason=Reason.HOLD), ["hold", "hold"]),
+        (BookQuery(subject="nobody"), []),
+    ],
+)
+async def test_the_books_are_listed_newest_first(
+    store: Store, query: BookQuery, found: list[str]
+) -> None:
+    await store.run(fill)
+
+    lines = await store.run(lambda unit: unit.book_page(query))
+
+    assert [each.reason for each in lines] == found
+    assert [each.number for each in lines] == sorted((e.number for e in lines), reverse=True)
+
+
+async def test_a_list_of_the_books_goes_on_after_a_line(store: Store) -> None:
+    await store.run(fill)
+    every = await store.run(lambda unit: unit.book_page(BookQuery()))
+
+    rest = await store.run(lambda unit: unit.book_page(BookQuery(after=every[1].number)))
+
+    assert list(rest) == list(every[2:])
+
+
+async def test_a_line_of_the_books_is_read_as_it_was_posted(store: Store) -> None:
+    await store.run(lambda unit: unit.enter(paid_in("0.10")))
+
+    lines = await store.run(lambda unit: unit.book_page(BookQuery()))
+
+    assert {(each.account, each.amount) for each in lines} == {
+        (COLLECTION, Decimal("0.10")),
+        (CLEARING, Decimal("-0.10")),
+    }
+    assert {each.entry for each in lines} == {lines[0].entry}
+    assert {(each.subject, each.at) for each in lines} == {(FIRST, NOW)}

@@ -11,7 +11,7 @@ from functools import partial
 from sandbox_sim.adapters.stores.memory.state import MemoryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry.accounts import Account
-from sandbox_sim.domain.double_entry.entries import Entry, Leg, post
+from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Entry, Leg, post
 from sandbox_sim.domain.double_entry.holds import Hold, HoldState
 from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.networks.exchanges import Exchange
@@ -167,6 +167,15 @@ class MemoryLive(MemoryState):
     async def book_legs(self, service_id: int | None) -> Sequence[Leg]:
         legs = (leg for entry in self._live.entries for leg in entry.legs)
         return [leg for leg in legs if service_id in {None, leg.account.service_id}]
+
+    async def book_page(self, query: BookQuery) -> Sequence[BookLine]:
+        lines = (
+            BookLine(0, number, *leg, entry.reason, entry.subject, entry.at)
+            for number, entry in enumerate(self._live.entries, 1)
+            for leg in entry.legs
+        )
+        numbered = [line._replace(number=number) for number, line in enumerate(lines, 1)]
+        return list(itertools.islice(filter(query.matches, reversed(numbered)), query.limit))
 
     async def last_posted_at(self, account: Account) -> datetime | None:
         newest = reversed(self._live.entries)
