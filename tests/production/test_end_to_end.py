@@ -16,6 +16,7 @@ from sandbox_sim.config_loading import settings_from
 from sandbox_sim.domain.clients import is_only_live
 from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.routes import Route
+from tests.cli.processes import SOON
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
 
 PAYMENT: dict[str, Any] = {
@@ -156,10 +157,26 @@ def test_what_production_requires(
     assert problem in answer["response_message"]
 
 
-def test_sms_of_mode_p_has_no_network_yet(server: Server) -> None:
-    body = {"customer_number": "233244000001", "msg_body": "Hello", "sender_id": "Shop"}
-    status, answer = server.post("/sms/send", **body)
-    assert (status, answer["response_code"]) == (200, "371")
+def test_sms_is_queued_then_sent_or_refunded(server: Server) -> None:
+    text = {"msg_body": "Hello", "sender_id": "Shop"}
+    first = {"customer_number": "233244000001", **text}
+    status, answer = server.post("/sms/send", **first)
+    assert (status, answer["response_code"]) == (200, "237")
+    topup = {"service_id": 55, "units": 10, "mode": "P"}
+    assert server.ask("POST", "/_sandbox/ledger/topup", topup)[1]["sms_balance"] == 10
+
+    _, sent = server.post("/sms/send", **first)
+    _, bulk = server.post("/sms/bulk", recipients=["0244000002", "0244000009"], **text)
+
+    assert sent["response_data"]["status"] == bulk["response_data"]["status"] == "QUEUED"
+    assert bulk["response_data"]["sms_balance"] == 7
+    for outcome, count in (("SENT", 2), ("REFUNDED", 1)):
+        wait = {"match": {"mode": "P", "status": outcome}, "count": count, "timeout_s": SOON}
+        assert server.ask("POST", "/_sandbox/sms/wait", wait)[0] == 200
+    _, history = server.post("/sms/history")
+    assert history["pagination"]["total_no_of_records"] == 3
+    _, balance = server.post("/sms/balance")
+    assert balance["response_data"]["sms_balance"] == 8
 
 
 def test_a_notification_for_an_unknown_network_is_404(server: Server) -> None:

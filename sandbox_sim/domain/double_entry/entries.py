@@ -26,6 +26,7 @@ class Reason(StrEnum):
     COLLECTED = "collected"
     DEPOSITED = "deposited"
     TOPUP = "topup"
+    CHARGE = "charge"
     REFUND = "refund"
     SUSPENDED = "suspended"
     RESOLVED = "resolved"

@@ -1,6 +1,7 @@
 """The ledger of production mode, as a unit of work reads and writes it. Source: D39."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
@@ -29,6 +30,10 @@ class Books(Protocol):
 
         Reads all postings, so no payment should wait for it. Does not lock.
         """
+        ...
+
+    async def last_posted_at(self, account: Account) -> datetime | None:
+        """When something was posted to an account last; None if never. Does not lock."""
         ...
 
     async def save_hold(self, hold: Hold) -> None:

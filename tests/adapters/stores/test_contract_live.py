@@ -14,6 +14,7 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.networks.notifications import NotificationState
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsStatus
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.live_records import (
     CLEARING,
@@ -26,7 +27,7 @@ from tests.live_records import (
     paid_in,
     raw_notification,
 )
-from tests.records import NOW, SERVICE, after, callback, every, job, transaction
+from tests.records import NOW, SERVICE, after, callback, every, job, message, transaction
 
 FIRST, SECOND = "10000000001", "10000000002"
 
@@ -354,3 +355,50 @@ async def test_a_list_goes_on_after_a_record_of_the_other_mode(store: Store) -> 
         sandbox = await store.run(lambda unit, page=listing: unit.list_transactions(page))  # type: ignore[misc]
         found = sorted(int(each.network_transaction_id[-1]) for each in (*live, *sandbox))
         assert found == list(range(number))
+
+
+async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
+    def text(number: int, mode: ServiceMode) -> Message:
+        return message(f"M{number}", mode=mode, created_at=after(seconds=number))
+
+    live, sandbox = ServiceMode.PRODUCTION, ServiceMode.SANDBOX
+    for number in range(4):
+        each = text(number, live if number % 2 else sandbox)
+        await store.run(lambda unit, each=each: unit.add_messages([each]))  # type: ignore[misc]
+
+    async def read(unit: Unit) -> dict[str, object]:
+        listed = await unit.list_messages(Listing())
+        page = await unit.list_messages(Listing(None, "M2", 1))
+        return {
+            "listed": [each.processing_id for each in listed],
+            "after the other mode": [each.processing_id for each in page],
+            "by id": [each.mode for each in await unit.messages(SERVICE, "M1", live)],
+            "of the other mode": await unit.messages(SERVICE, "M1"),
+            "history": (await unit.history(HistoryQuery(SERVICE, mode=live)))[1],
+            "filtered": (await unit.history(HistoryQuery(SERVICE, mode=live, batch_id="B")))[1],
+        }
+
+    assert await store.run(read) == {
+        "listed": ["M3", "M2", "M1", "M0"],
+        "after the other mode": ["M1"],
+        "by id": [live],
+        "of the other mode": [],
+        "history": 2,
+        "filtered": 0,
+    }
+
+    await store.run(lambda unit: unit.reset(None))
+    left = await store.run(lambda unit: unit.list_messages(Listing()))
+    assert [each.processing_id for each in left] == ["M3", "M1"]
+    sent = left[0]._replace(status=SmsStatus.SENT)
+    await store.run(lambda unit: unit.save_messages([sent]))
+    assert await store.run(lambda unit: unit.messages(SERVICE, "M3", live)) == [sent]
+
+
+async def test_it_is_known_when_an_account_was_posted_to(store: Store) -> None:
+    assert await store.run(lambda unit: unit.last_posted_at(COLLECTION)) is None
+
+    await store.run(lambda unit: unit.enter(paid_in()))
+
+    assert await store.run(lambda unit: unit.last_posted_at(COLLECTION)) == NOW
+    assert await store.run(lambda unit: unit.last_posted_at(PAYOUT)) is None

@@ -162,6 +162,11 @@ class MemoryLive(MemoryState):
         legs = (leg for entry in self._live.entries for leg in entry.legs)
         return [leg for leg in legs if service_id in {None, leg.account.service_id}]
 
+    async def last_posted_at(self, account: Account) -> datetime | None:
+        newest = reversed(self._live.entries)
+        found = (each.at for each in newest if any(leg.account == account for leg in each.legs))
+        return next(found, None)
+
     async def save_hold(self, hold: Hold) -> None:
         self._set(self._live.holds, hold.id, hold)
 

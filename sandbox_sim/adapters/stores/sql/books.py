@@ -1,6 +1,7 @@
 """The ledger of production mode in SQL. Amounts are exact, as text."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -25,6 +26,10 @@ _ADD_LEG = insert("legs", ("entry", "account", "amount"))
 _LEGS = (
     f"SELECT {', '.join(_ACCOUNT)}, amount FROM legs JOIN accounts ON accounts.name = legs.account "
     "WHERE {condition} ORDER BY legs.number"
+)
+_LAST_POSTED = (
+    "SELECT entries.at FROM legs JOIN entries ON entries.number = legs.entry "
+    "WHERE legs.account = ? ORDER BY legs.number DESC LIMIT 1"
 )
 _SAVE_HOLD = upsert("holds", "id", Hold._fields)
 _HOLD = select(Hold._fields, "holds", "id = ?")
@@ -60,6 +65,10 @@ class SqlBooks(SqlBase):
         condition, values = where({"service_id = ?": service_id})
         found = await self._fetch(_LEGS.format(condition=condition), *values)
         return [Leg(_to_account(row[:-1]), Decimal(row[-1])) for row in found]
+
+    async def last_posted_at(self, account: Account) -> datetime | None:
+        row = await self._fetch_one(_LAST_POSTED, str(account))
+        return None if row is None else to_datetime(row[0])
 
     async def save_hold(self, hold: Hold) -> None:
         await self._fetch(_SAVE_HOLD, *_from_hold(hold))
