@@ -36,8 +36,8 @@ from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.metrics import MetricRoutes
 from sandbox_sim.web.control.networks import NetworkRoutes
-from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.networks.notifications import NotificationHandler
+from sandbox_sim.web.networks.production_guard import guarded
 from sandbox_sim.web.routes import Route
 
 # Real time, in seconds, that submits under way have to end when the server stops.
@@ -84,6 +84,7 @@ class Production:
         finally:
             await self.processor.close(CLOSING_S)
             await self.asking.background.close()
+            await self.asking.rechecks.close()
             await self.notifications.background.close()
             await self.sms.background.close()
             await self.networks.close()
@@ -106,6 +107,7 @@ def live_handlers(production: Production | None) -> Mapping[JobKind, Handler]:
     return {
         JobKind.ASK_NETWORK: production.asking.on_due,
         JobKind.READ_NOTIFICATION: production.notifications.on_due,
+        JobKind.RECHECK_FINAL: production.asking.on_recheck,
         JobKind.SEND_SMS: production.sms.on_due,
     }
 

@@ -8,9 +8,11 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.bootstrap import build
+from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 from sandbox_sim.config_loading import settings_from
 from sandbox_sim.domain.clients import is_only_live
@@ -357,3 +359,92 @@ def lost(server: Server, shop: Other) -> None:
     """Pay at a server that is killed before it answers."""
     with contextlib.suppress(OSError, json.JSONDecodeError):
         pay(server, shop, transaction_id="K1")
+
+
+class TestLedger:
+    """The books of mode P and their rules, checked live."""
+
+    def test_it_says_that_every_rule_holds(self, server: Server, shop: Other) -> None:
+        pay(server, shop, transaction_id="B1", service_id=72)
+        callback(shop)
+
+        shown = CliRunner().invoke(main, ["--endpoint-url", server.url, "ledger", "show"])
+        status, page = server.ask("GET", "/_sandbox/ledger?mode=P&service_id=72")
+
+        assert shown.exit_code == 0
+        assert "every entry is balanced, every asset sums to zero" in shown.output
+        assert "service/72/collection/available/GHS" in shown.output
+        assert status == 200
+        (posting,) = page["postings"]
+        assert (posting["mode"], posting["amount"], posting["reason"]) == ("P", "10.5", "collected")
+        assert page["live"]["agrees"] is True
+        assert page["live"]["violations"] == []
+        assert page["live"]["balances"] == [
+            {"account": "service/72/collection/available/GHS", "balance": "10.5"}
+        ]
+
+    @pytest.mark.parametrize("query", ["mode=S&reason=hold", "mode=P&reason=opening"])
+    def test_a_reason_of_the_other_mode_is_refused(self, server: Server, query: str) -> None:
+        status, answer = server.ask("GET", f"/_sandbox/ledger?{query}")
+
+        assert (status, answer["error"]["code"]) == (400, "bad_request")
+
+
+class TestReconcile:
+    """`sandbox-sim reconcile` against a running server."""
+
+    def reconcile(self, server: Server, file: Path, text: str, *flags: str) -> Any:
+        file.write_text(text)
+        words = ["--endpoint-url", server.url, "reconcile", "staging", str(file), *flags]
+        return CliRunner().invoke(main, words)
+
+    def test_a_statement_is_compared_with_what_succeeded(
+        self, server: Server, shop: Other, tmp_path: Path
+    ) -> None:
+        service: dict[str, Any] = {"service_id": 71}
+        for number in (1, 2, 3):
+            pay(server, shop, **service, transaction_id=f"RC{number}", amount=number)
+            callback(shop)
+        _, page = server.ask("GET", "/_sandbox/attempts?service_id=71&network=staging")
+        of = {each["transaction_id"]: each["reference"] for each in page["attempts"]}
+        assert list(of) == ["RC3", "RC2", "RC1"]
+        file = tmp_path / "statement.csv"
+        head = "reference,amount,currency\n"
+        first, second = f"{of['RC1']},1.00,GHS\n", f"{of['RC2']},2.50,GHS\n"
+
+        differs = self.reconcile(
+            server,
+            file,
+            head + first + second + "nobody,5,GHS\n",
+            "--json",
+            "--since",
+            "2020-01-01",
+        )
+        agrees = self.reconcile(server, file, head + first, "--until", "2020-01-01")
+
+        found = json.loads(differs.output)
+        assert differs.exit_code == 1
+        assert found["matched"] == 1
+        assert [each["attempt"]["transaction_id"] for each in found["different"]] == ["RC2"]
+        assert [each["row"]["reference"] for each in found["missing_here"]] == ["nobody"]
+        assert "RC3" in {each["transaction_id"] for each in found["missing_there"]}
+        assert agrees.exit_code == 0
+        assert "1 matched, 0 different in amount, 0 missing here, 0 missing there" in agrees.output
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("", "must name its columns"),
+            ("reference,sum\nR1,5\n", "must name its columns"),
+            ("reference,amount\nR1,five\n", "line 2: 'five' is no amount"),
+            ("reference,amount\n,5\n", "line 2: there is no reference"),
+            ("reference,amount,at\nR1,5,soon\n", "line 2: at 'soon' is no date"),
+        ],
+    )
+    def test_a_file_that_is_no_statement_is_wrong_usage(
+        self, server: Server, tmp_path: Path, text: str, problem: str
+    ) -> None:
+        wrong = self.reconcile(server, tmp_path / "statement.csv", text)
+
+        assert wrong.exit_code == 2
+        assert problem in wrong.output

@@ -12,7 +12,14 @@ from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.double_entry import movements
 from sandbox_sim.domain.double_entry.holds import HoldState
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.networks.attempts import Attempt, Change, Judgement, after_hint, apply
+from sandbox_sim.domain.networks.attempts import (
+    Attempt,
+    Change,
+    Judgement,
+    after_hint,
+    apply,
+    recheck_at,
+)
 from sandbox_sim.domain.networks.outcomes import Outcome, status_of
 from sandbox_sim.domain.networks.reports import Report
 from sandbox_sim.domain.payments.transactions import Status, Transaction
@@ -70,6 +77,7 @@ class OutcomeRecorder:
         await unit.save_attempt(attempt)
         if change is Change.ENDED:
             await self.end(unit, attempt, now)
+            await self.recheck_later(unit, attempt, now)
         elif change is Change.CONTRADICTION:
             entry = movements.suspended(attempt, now)
             if entry is not None:
@@ -80,6 +88,12 @@ class OutcomeRecorder:
         job = ask_job(attempt)
         if job is not None and attempt.next_ask_at != before.next_ask_at:
             await unit.add_job(job)
+
+    async def recheck_later(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+        """Add the job that asks for a final outcome again, if it is to be asked for."""
+        due = recheck_at(attempt, self._networks.terms(attempt.network), now)
+        if due is not None:
+            await unit.add_job(Job(due, JobKind.RECHECK_FINAL, attempt.service_id, attempt.id))
 
     async def end(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
         """End what an attempt that is final was for: a payment, or a message."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from sandbox_sim.domain.double_entry.accounts import Account
-from sandbox_sim.domain.double_entry.entries import Entry, Leg
+from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Entry, Leg
 from sandbox_sim.domain.double_entry.holds import Hold
 
 
@@ -30,6 +30,10 @@ class Books(Protocol):
 
         Reads all postings, so no payment should wait for it. Does not lock.
         """
+        ...
+
+    async def book_page(self, query: BookQuery) -> Sequence[BookLine]:
+        """A page of what was posted, newest first. Does not lock."""
         ...
 
     async def last_posted_at(self, account: Account) -> datetime | None:

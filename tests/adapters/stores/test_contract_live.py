@@ -9,8 +9,10 @@ import pytest
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry import invariants
-from sandbox_sim.domain.double_entry.entries import Overdrawn
+from sandbox_sim.domain.double_entry.entries import BookQuery, Overdrawn, Reason
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account as Wallet
+from sandbox_sim.domain.networks.attempts import AttemptQuery
 from sandbox_sim.domain.networks.notifications import NotificationState
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Status
@@ -402,3 +404,74 @@ async def test_it_is_known_when_an_account_was_posted_to(store: Store) -> None:
 
     assert await store.run(lambda unit: unit.last_posted_at(COLLECTION)) == NOW
     assert await store.run(lambda unit: unit.last_posted_at(PAYOUT)) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (AttemptQuery(), ["A3", "A2", "A1"]),
+        (AttemptQuery(limit=2), ["A3", "A2"]),
+        (AttemptQuery(after="A3"), ["A2", "A1"]),
+        (AttemptQuery(network="vod"), ["A2"]),
+        (AttemptQuery(reference="reference of A1"), ["A1"]),
+        (AttemptQuery(network_id="N3"), ["A3"]),
+        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
+        (AttemptQuery(service_id=SERVICE + 1), []),
+        (AttemptQuery(since=after(seconds=2)), ["A3", "A2"]),
+        (AttemptQuery(until=after(seconds=2)), ["A1"]),
+    ],
+)
+async def test_attempts_are_listed_newest_first(
+    store: Store, query: AttemptQuery, found: list[str]
+) -> None:
+    others = {2: {"network": "vod"}, 3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED}}
+    for number in range(1, 4):
+        fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
+        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
+        await store.run(lambda unit, each=each: unit.add_attempt(each, "{}"))  # type: ignore[misc]
+
+    listed = await store.run(lambda unit: unit.list_attempts(query))
+
+    assert [each.id for each in listed] == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (BookQuery(limit=3), ["hold", "hold", "collected"]),
+        (BookQuery(SERVICE, Wallet.PAYOUT), ["hold", "hold", "collected"]),
+        (BookQuery(reason=Reason.HOLD), ["hold", "hold"]),
+        (BookQuery(subject="nobody"), []),
+    ],
+)
+async def test_the_books_are_listed_newest_first(
+    store: Store, query: BookQuery, found: list[str]
+) -> None:
+    await store.run(fill)
+
+    lines = await store.run(lambda unit: unit.book_page(query))
+
+    assert [each.reason for each in lines] == found
+    assert [each.number for each in lines] == sorted((e.number for e in lines), reverse=True)
+
+
+async def test_a_list_of_the_books_goes_on_after_a_line(store: Store) -> None:
+    await store.run(fill)
+    every = await store.run(lambda unit: unit.book_page(BookQuery()))
+
+    rest = await store.run(lambda unit: unit.book_page(BookQuery(after=every[1].number)))
+
+    assert list(rest) == list(every[2:])
+
+
+async def test_a_line_of_the_books_is_read_as_it_was_posted(store: Store) -> None:
+    await store.run(lambda unit: unit.enter(paid_in("0.10")))
+
+    lines = await store.run(lambda unit: unit.book_page(BookQuery()))
+
+    assert {(each.account, each.amount) for each in lines} == {
+        (COLLECTION, Decimal("0.10")),
+        (CLEARING, Decimal("-0.10")),
+    }
+    assert {each.entry for each in lines} == {lines[0].entry}
+    assert {(each.subject, each.at) for each in lines} == {(FIRST, NOW)}

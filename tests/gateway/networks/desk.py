@@ -163,6 +163,7 @@ class Desk:
             JobKind.ASK_NETWORK: self.asking.background,
             JobKind.READ_NOTIFICATION: self.notifications.background,
             JobKind.SEND_SMS: self.sms.background,
+            JobKind.RECHECK_FINAL: self.asking.rechecks,
         }
         for job in jobs:
             if job.kind in handlers:
@@ -170,6 +171,7 @@ class Desk:
         await self.asking.background.wait_idle()
         await self.notifications.background.wait_idle()
         await self.sms.background.wait_idle()
+        await self.asking.rechecks.wait_idle()
         return [job.kind for job in jobs]
 
     async def wait(self, **by: float) -> list[JobKind]:
