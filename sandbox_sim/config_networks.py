@@ -58,6 +58,7 @@ class NetworkTable(BaseModel):
     poll_at_most_s: Seconds = 300
     give_up_after_s: Seconds = 86_400
     failure_grace_s: Annotated[float, Field(ge=0, le=31_536_000)] = 0
+    recheck_days: Annotated[int, Field(ge=0, le=366)] = 3
 
     @property
     def schedule(self) -> PollingSchedule:

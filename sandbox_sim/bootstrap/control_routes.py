@@ -7,6 +7,7 @@ from sandbox_sim.bootstrap.production import health_groups, live_actions
 from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.ledger.live_ledger import LiveLedger
 from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.faults import FaultBody, FaultView
@@ -18,6 +19,7 @@ from sandbox_sim.web.control.records import RecordRoutes
 from sandbox_sim.web.control.seed import SeedRoutes
 from sandbox_sim.web.control.snapshots import SnapshotRoutes
 from sandbox_sim.web.control.user_rules import UserRuleRoutes
+from sandbox_sim.web.networks.attempts import AttemptRoutes
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.parts import Parts
@@ -32,13 +34,18 @@ def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
     return [
         *health_groups(production, parts.store, parts.clock),
         RecordRoutes(parts.records, parts.record_ids, live_records),
+        AttemptRoutes(live_records),
         ManualActionRoutes(parts.records, parts.record_ids, parts.manual_actions, live),
         CallbackRetryRoutes(parts.callback_retries),
         parts.inbox_routes(),
         ClockRoutes(parts.clock, parts.clock_control),
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-        LedgerRoutes(Ledger(parts.store, parts.clock, parts.accounts), live),
+        LedgerRoutes(
+            Ledger(parts.store, parts.clock, parts.accounts),
+            live,
+            None if production is None else LiveLedger(parts.store),
+        ),
         SnapshotRoutes(snapshots),
         SeedRoutes(parts.seeding(), parts.public_address),
         *parts.pages.groups,

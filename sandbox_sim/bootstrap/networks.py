@@ -29,6 +29,7 @@ def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredN
         always_sent=can.always_sent,
         failure_grace=timedelta(seconds=table.failure_grace_s),
         has_status=can.has_status,
+        recheck_for=timedelta(days=table.recheck_days),
         repeats_within=can.repeats_within,
         timeout=timedelta(seconds=table.timeout_s),
     )

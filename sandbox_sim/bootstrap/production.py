@@ -13,11 +13,12 @@ from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callbacks import Callback
 from sandbox_sim.domain.clients import Client, ServiceMode, is_only_live
-from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.jobs import LIVE_KINDS, Job, JobKind
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
 from sandbox_sim.gateway.networks.live_records import LiveRecords
+from sandbox_sim.gateway.networks.live_sms import LiveSms
 from sandbox_sim.gateway.networks.manual_actions import LiveActions
 from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
 from sandbox_sim.gateway.networks.network_overview import NetworkOverview
@@ -35,8 +36,8 @@ from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.metrics import MetricRoutes
 from sandbox_sim.web.control.networks import NetworkRoutes
-from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.networks.notifications import NotificationHandler
+from sandbox_sim.web.networks.production_guard import guarded
 from sandbox_sim.web.routes import Route
 
 # Real time, in seconds, that submits under way have to end when the server stops.
@@ -63,6 +64,9 @@ class Production:
         self.processor = NetworkProcessor(store, clock, ids, self.networks, self.recorder)
         self.asking = StatusAsking(store, clock, self.networks, self.recorder)
         self.notifications = NetworkNotifications(store, clock, self.networks, self.recorder)
+        self.sms = LiveSms(
+            store, clock, ids, self.networks, self.recorder, frozenset(settings.approved_senders)
+        )
         self.exchanges = ExchangeLog(store, clock)
         self.queries = LiveQueries(store)
         self.actions = LiveActions(store, clock, self.recorder)
@@ -80,7 +84,9 @@ class Production:
         finally:
             await self.processor.close(CLOSING_S)
             await self.asking.background.close()
+            await self.asking.rechecks.close()
             await self.notifications.background.close()
+            await self.sms.background.close()
             await self.networks.close()
             saving.cancel()
             await asyncio.gather(saving, return_exceptions=True)
@@ -97,10 +103,12 @@ def live_handlers(production: Production | None) -> Mapping[JobKind, Handler]:
     attempt is open.
     """
     if production is None:
-        return {JobKind.ASK_NETWORK: _end, JobKind.READ_NOTIFICATION: _end}
+        return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _end)
     return {
         JobKind.ASK_NETWORK: production.asking.on_due,
         JobKind.READ_NOTIFICATION: production.notifications.on_due,
+        JobKind.RECHECK_FINAL: production.asking.on_recheck,
+        JobKind.SEND_SMS: production.sms.on_due,
     }
 
 
@@ -119,7 +127,7 @@ def live_paths(
     """What the paths of the interface do for clients of mode P; empty without production."""
     if production is None:
         return {}
-    return LiveOperations(payments, production.queries).by_path()
+    return LiveOperations(payments, production.queries, production.sms).by_path()
 
 
 def health_groups(

@@ -55,6 +55,7 @@ class _Commands(LazyGroup):
         "faults": "sandbox_sim.cli.commands.faults:faults",
         "inbox": "sandbox_sim.cli.commands.inbox:inbox",
         "ledger": "sandbox_sim.cli.commands.ledger:ledger",
+        "reconcile": "sandbox_sim.cli.commands.reconcile:reconcile",
         "networks": "sandbox_sim.cli.commands.networks:networks",
         "openapi": "sandbox_sim.cli.commands.openapi:openapi",
         "overrides": "sandbox_sim.cli.commands.overrides:overrides",

@@ -161,6 +161,7 @@ MESSAGES: Final = Kind(
             ("--customer-number",),
         ),
         Filter("batch_id", "messages of this bulk send", ("--batch-id",)),
+        _MODE,
     ),
     {
         **_fields("time=created_at", "id=processing_id", "service=service_id"),

@@ -14,12 +14,17 @@ class JobKind(StrEnum):
     RELEASE = "let-go"  # release a held callback that waited too long; callback id
     DELIVER_LIVE = "deliver-live"  # attempt a callback of mode P; callback id
     ASK_NETWORK = "ask-network"  # ask a network for an outcome; attempt id
+    RECHECK_FINAL = "recheck-final"  # ask for a recent final outcome again; attempt id
+    SEND_SMS = "send-sms"  # send a queued SMS of mode P for the first time; attempt id
     READ_NOTIFICATION = "read-notification"  # read a notification of a network; its number
 
 
 # The work of production mode: no reset and no snapshot touches it.
 LIVE_KINDS: Final = frozenset(
-    {JobKind.DELIVER_LIVE, JobKind.ASK_NETWORK, JobKind.READ_NOTIFICATION}
+    {
+        *(JobKind.DELIVER_LIVE, JobKind.ASK_NETWORK, JobKind.RECHECK_FINAL),
+        *(JobKind.SEND_SMS, JobKind.READ_NOTIFICATION),
+    }
 )
 # Attempts at callbacks; the subject is the callback id.
 DELIVERY_KINDS: Final = (JobKind.DELIVER, JobKind.DELIVER_LIVE)

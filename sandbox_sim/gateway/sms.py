@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account
 from sandbox_sim.domain.msisdn import Allowlist
@@ -52,7 +53,7 @@ class Sms:
         if isinstance(recipients, Outcome):
             return Reply(recipients.code, recipients.rule, recipients.why, recipients.message)
         size = sms_encoding.measure(request.msg_body)
-        messages = self._messages(request.redacted(), recipients, size)
+        messages = messages_of(request.redacted(), recipients, size, self._clock.now(), self._ids)
         units = size.page_count * len(recipients)
         subject = messages[0].batch_id or messages[0].processing_id
 
@@ -69,11 +70,7 @@ class Sms:
         if left is None:
             why = f"{units} units are needed and the SMS balance of the service is lower"
             return Reply(Code.INSUFFICIENT_SMS_UNITS, "sandbox.10", why)
-        record = _bulk_record if request.bulk else _send_record
-        fields = {"response_data": record(messages, size, left)}
-        warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
-        why = f"SMS units charged: {units}"
-        return Reply(Code.SMS_RECEIVED, "sandbox.10", why, fields=fields, warnings=warnings)
+        return received(request, messages, size, left, "sandbox.10")
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """The handler of `SETTLE_SMS`: numbers that end in 9 are refunded, others sent (D25)."""
@@ -88,47 +85,68 @@ class Sms:
 
     async def history(self, query: HistoryQuery) -> Reply:
         """`sms/history`."""
-        messages, total = await self._store.run(lambda unit: unit.history(query))
-        fields = {
-            "response_data": [sms_messages.history_item(message) for message in messages],
-            "pagination": {
-                "total_no_of_records": total,
-                "total_pages": -(-total // query.limit),
-                "current_page": query.page,
-                "items_per_page": query.limit,
-            },
-        }
-        return Reply(Code.SMS_HISTORY, "D26", f"{total} messages", fields=fields)
+        return await history_of(self._store, query)
 
     async def balance(self, service_id: int) -> Reply:
         """`sms/balance`."""
         balance = await self._store.run(
             lambda unit: self._accounts.balance(unit, service_id, Account.SMS, self._clock.now())
         )
-        record = {
-            "entity_service_id": service_id,
-            "sms_balance": int(balance.amount),
-            "last_updated": iso(balance.updated_at),
-        }
-        why = f"{balance.amount} units"
-        return Reply(Code.SMS_BALANCE, "sandbox.10", why, fields={"response_data": record})
+        return balance_reply(service_id, int(balance.amount), balance.updated_at, "sandbox.10")
 
-    def _messages(
-        self, request: SmsRequest, recipients: Sequence[str], size: Size
-    ) -> Sequence[Message]:
-        batch_id = self._ids.record_id() if request.bulk else None
-        now = self._clock.now()
-        return [
-            sms_messages.acknowledged(
-                request,
-                number,
-                size,
-                now,
-                processing_id=self._ids.record_id(),
-                batch_id=batch_id,
-            )
-            for number in recipients
-        ]
+
+def messages_of(
+    request: SmsRequest,
+    recipients: Sequence[str],
+    size: Size,
+    now: datetime,
+    ids: Ids,
+    mode: ServiceMode = ServiceMode.SANDBOX,
+) -> Sequence[Message]:
+    """One message for each recipient of a send. request: redacted."""
+    batch_id = ids.record_id() if request.bulk else None
+    return [
+        sms_messages.accepted(
+            request, number, size, now, processing_id=ids.record_id(), batch_id=batch_id, mode=mode
+        )
+        for number in recipients
+    ]
+
+
+def received(
+    request: SmsRequest, messages: Sequence[Message], size: Size, left: int, rule: str
+) -> Reply:
+    """The answer to a send that is taken. left: the units that the service has after it."""
+    record = _bulk_record if request.bulk else _send_record
+    fields = {"response_data": record(messages, size, left)}
+    warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
+    why = f"SMS units charged: {size.page_count * len(messages)}"
+    return Reply(Code.SMS_RECEIVED, rule, why, fields=fields, warnings=warnings)
+
+
+async def history_of(store: Store, query: HistoryQuery) -> Reply:
+    """The answer of `sms/history`."""
+    messages, total = await store.run(lambda unit: unit.history(query))
+    fields = {
+        "response_data": [sms_messages.history_item(message) for message in messages],
+        "pagination": {
+            "total_no_of_records": total,
+            "total_pages": -(-total // query.limit),
+            "current_page": query.page,
+            "items_per_page": query.limit,
+        },
+    }
+    return Reply(Code.SMS_HISTORY, "D26", f"{total} messages", fields=fields)
+
+
+def balance_reply(service_id: int, units: int, updated_at: datetime, rule: str) -> Reply:
+    """The answer of `sms/balance`."""
+    record = {
+        "entity_service_id": service_id,
+        "sms_balance": units,
+        "last_updated": iso(updated_at),
+    }
+    return Reply(Code.SMS_BALANCE, rule, f"{units} units", fields={"response_data": record})
 
 
 def _send_record(messages: Sequence[Message], size: Size, left: int) -> dict[str, object]:

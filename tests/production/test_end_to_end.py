@@ -8,14 +8,17 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.bootstrap import build
+from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 from sandbox_sim.config_loading import settings_from
 from sandbox_sim.domain.clients import is_only_live
 from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.routes import Route
+from tests.cli.processes import SOON
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
 
 PAYMENT: dict[str, Any] = {
@@ -156,10 +159,26 @@ def test_what_production_requires(
     assert problem in answer["response_message"]
 
 
-def test_sms_of_mode_p_has_no_network_yet(server: Server) -> None:
-    body = {"customer_number": "233244000001", "msg_body": "Hello", "sender_id": "Shop"}
-    status, answer = server.post("/sms/send", **body)
-    assert (status, answer["response_code"]) == (200, "371")
+def test_sms_is_queued_then_sent_or_refunded(server: Server) -> None:
+    text = {"msg_body": "Hello", "sender_id": "Shop"}
+    first = {"customer_number": "233244000001", **text}
+    status, answer = server.post("/sms/send", **first)
+    assert (status, answer["response_code"]) == (200, "237")
+    topup = {"service_id": 55, "units": 10, "mode": "P"}
+    assert server.ask("POST", "/_sandbox/ledger/topup", topup)[1]["sms_balance"] == 10
+
+    _, sent = server.post("/sms/send", **first)
+    _, bulk = server.post("/sms/bulk", recipients=["0244000002", "0244000009"], **text)
+
+    assert sent["response_data"]["status"] == bulk["response_data"]["status"] == "QUEUED"
+    assert bulk["response_data"]["sms_balance"] == 7
+    for outcome, count in (("SENT", 2), ("REFUNDED", 1)):
+        wait = {"match": {"mode": "P", "status": outcome}, "count": count, "timeout_s": SOON}
+        assert server.ask("POST", "/_sandbox/sms/wait", wait)[0] == 200
+    _, history = server.post("/sms/history")
+    assert history["pagination"]["total_no_of_records"] == 3
+    _, balance = server.post("/sms/balance")
+    assert balance["response_data"]["sms_balance"] == 8
 
 
 def test_a_notification_for_an_unknown_network_is_404(server: Server) -> None:
@@ -340,3 +359,92 @@ def lost(server: Server, shop: Other) -> None:
     """Pay at a server that is killed before it answers."""
     with contextlib.suppress(OSError, json.JSONDecodeError):
         pay(server, shop, transaction_id="K1")
+
+
+class TestLedger:
+    """The books of mode P and their rules, checked live."""
+
+    def test_it_says_that_every_rule_holds(self, server: Server, shop: Other) -> None:
+        pay(server, shop, transaction_id="B1", service_id=72)
+        callback(shop)
+
+        shown = CliRunner().invoke(main, ["--endpoint-url", server.url, "ledger", "show"])
+        status, page = server.ask("GET", "/_sandbox/ledger?mode=P&service_id=72")
+
+        assert shown.exit_code == 0
+        assert "every entry is balanced, every asset sums to zero" in shown.output
+        assert "service/72/collection/available/GHS" in shown.output
+        assert status == 200
+        (posting,) = page["postings"]
+        assert (posting["mode"], posting["amount"], posting["reason"]) == ("P", "10.5", "collected")
+        assert page["live"]["agrees"] is True
+        assert page["live"]["violations"] == []
+        assert page["live"]["balances"] == [
+            {"account": "service/72/collection/available/GHS", "balance": "10.5"}
+        ]
+
+    @pytest.mark.parametrize("query", ["mode=S&reason=hold", "mode=P&reason=opening"])
+    def test_a_reason_of_the_other_mode_is_refused(self, server: Server, query: str) -> None:
+        status, answer = server.ask("GET", f"/_sandbox/ledger?{query}")
+
+        assert (status, answer["error"]["code"]) == (400, "bad_request")
+
+
+class TestReconcile:
+    """`sandbox-sim reconcile` against a running server."""
+
+    def reconcile(self, server: Server, file: Path, text: str, *flags: str) -> Any:
+        file.write_text(text)
+        words = ["--endpoint-url", server.url, "reconcile", "staging", str(file), *flags]
+        return CliRunner().invoke(main, words)
+
+    def test_a_statement_is_compared_with_what_succeeded(
+        self, server: Server, shop: Other, tmp_path: Path
+    ) -> None:
+        service: dict[str, Any] = {"service_id": 71}
+        for number in (1, 2, 3):
+            pay(server, shop, **service, transaction_id=f"RC{number}", amount=number)
+            callback(shop)
+        _, page = server.ask("GET", "/_sandbox/attempts?service_id=71&network=staging")
+        of = {each["transaction_id"]: each["reference"] for each in page["attempts"]}
+        assert list(of) == ["RC3", "RC2", "RC1"]
+        file = tmp_path / "statement.csv"
+        head = "reference,amount,currency\n"
+        first, second = f"{of['RC1']},1.00,GHS\n", f"{of['RC2']},2.50,GHS\n"
+
+        differs = self.reconcile(
+            server,
+            file,
+            head + first + second + "nobody,5,GHS\n",
+            "--json",
+            "--since",
+            "2020-01-01",
+        )
+        agrees = self.reconcile(server, file, head + first, "--until", "2020-01-01")
+
+        found = json.loads(differs.output)
+        assert differs.exit_code == 1
+        assert found["matched"] == 1
+        assert [each["attempt"]["transaction_id"] for each in found["different"]] == ["RC2"]
+        assert [each["row"]["reference"] for each in found["missing_here"]] == ["nobody"]
+        assert "RC3" in {each["transaction_id"] for each in found["missing_there"]}
+        assert agrees.exit_code == 0
+        assert "1 matched, 0 different in amount, 0 missing here, 0 missing there" in agrees.output
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("", "must name its columns"),
+            ("reference,sum\nR1,5\n", "must name its columns"),
+            ("reference,amount\nR1,five\n", "line 2: 'five' is no amount"),
+            ("reference,amount\n,5\n", "line 2: there is no reference"),
+            ("reference,amount,at\nR1,5,soon\n", "line 2: at 'soon' is no date"),
+        ],
+    )
+    def test_a_file_that_is_no_statement_is_wrong_usage(
+        self, server: Server, tmp_path: Path, text: str, problem: str
+    ) -> None:
+        wrong = self.reconcile(server, tmp_path / "statement.csv", text)
+
+        assert wrong.exit_code == 2
+        assert problem in wrong.output

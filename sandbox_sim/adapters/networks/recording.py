@@ -29,6 +29,7 @@ _WORDS: Final = {
     "/make_payment": "payment",
     "/pay_bill": "bill",
     "/send_airtime": "airtime",
+    "/sms/send": "sms",
 }
 
 

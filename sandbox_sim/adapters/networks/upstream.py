@@ -12,25 +12,35 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from sandbox_sim.adapters.networks.cassettes import BadCassette
 from sandbox_sim.adapters.networks.http_client import (
-    HttpAnswer,
     NetworkHttpClient,
     NoAnswer,
     retry_after,
 )
 from sandbox_sim.adapters.networks.recording import HttpExchanges, Recorder
 from sandbox_sim.adapters.networks.replay import Replay
-from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
+from sandbox_sim.adapters.networks.settings import AdapterSettings, BaseUrl, problems_of
+from sandbox_sim.adapters.networks.upstream_wire import (
+    HISTORY,
+    OUTCOMES,
+    PATHS,
+    amount_of,
+    body_of,
+    code_of,
+    sms_result,
+    status_result,
+    submit_result,
+    text_of,
+)
 from sandbox_sim.domain import money
 from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature
+from sandbox_sim.domain.double_entry.accounts import SMS_UNITS
 from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.networks.exchanges import Scrubber
 from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification
@@ -53,61 +63,16 @@ from sandbox_sim.gateway.ports.network import (
     SubmitResult,
     UnreadableNotification,
 )
-from sandbox_sim.http_addresses import BadAddress, check
 
-_PATHS: Final[Mapping[Operation, str]] = MappingProxyType(
-    {
-        Operation.COLLECT: "/make_payment",
-        Operation.CARD: "/make_payment",
-        Operation.DEPOSIT: "/make_payment",
-        Operation.PAYOUT: "/make_payment",
-        Operation.BILL: "/pay_bill",
-        Operation.AIRTIME: "/send_airtime",
-    }
-)
-_TRANS_TYPES: Final[Mapping[Operation, str]] = MappingProxyType(
-    {
-        Operation.COLLECT: "CTM",
-        Operation.CARD: "CTM",
-        Operation.DEPOSIT: "DTTW",
-        Operation.PAYOUT: "MTC",
-        Operation.BILL: "BLP",
-        Operation.AIRTIME: "ATP",
-    }
-)
-_TAKEN: Final = frozenset({"202", "000"})
-# The definite refusals, and the code that the client gets. Those that concern our account at the
-# other gateway and not the client's request become 500.
-_REFUSALS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{code: code for code in ("400", "402", "429", "015", "016", "019")},
-        **dict.fromkeys(("100", "401", "403"), "500"),
-    }
-)
-_DUPLICATE: Final = "219"
-_NOT_FOUND: Final = frozenset({"404", "027"})
-_OUTCOMES: Final[Mapping[str, Outcome]] = MappingProxyType(
-    {
-        Status.SUCCESSFUL.value: Outcome.SUCCEEDED,
-        Status.FAILED.value: Outcome.FAILED,
-        Status.PENDING.value: Outcome.PENDING,
-        Status.CANCELLED.value: Outcome.FAILED,
-    }
-)
-
-
-def _address(text: str) -> str:
-    try:
-        check(text)
-    except BadAddress as error:
-        raise ValueError(str(error)) from None
-    return text.rstrip("/")
+# A message is sought in so many pages of the history, and in no more.
+_HISTORY_PAGES: Final = 20
+_HISTORY_LIMIT: Final = 100
 
 
 class UpstreamSettings(AdapterSettings):
     """The settings of a network with `adapter = "upstream"`."""
 
-    base_url: Annotated[str, AfterValidator(_address)] = Field(
+    base_url: BaseUrl = Field(
         "", description="Address of the other gateway, with its prefix where it has one."
     )
     client_key: str = Field("", description="Of our account at the other gateway.")
@@ -171,8 +136,8 @@ class UpstreamNetwork:
                 self._http, settings.record, self._base_url, scrubber, clock
             )
         self.capabilities = Capabilities(
-            operations=frozenset(_PATHS),
-            currencies=frozenset(CARD_CURRENCIES),
+            operations=frozenset(PATHS),
+            currencies=frozenset({*CARD_CURRENCIES, SMS_UNITS}),
             repeats_within=timedelta(days=1) if settings.rejects_duplicates else None,
             trust=NotificationTrust.SIGNED,
             always_sent=frozenset(
@@ -200,19 +165,21 @@ class UpstreamNetwork:
             return SubmitResult(Outcome.NOT_SENT, reason=objection)
         answer = await self._http.submit(
             "POST",
-            self._base_url + _PATHS[request.operation],
+            self._base_url + PATHS[request.operation],
             self._headers,
-            money.json_with_amount(_fields(request), request.amount).encode(),
+            body_of(request).encode(),
             attempt_id=request.attempt_id,
         )
         if isinstance(answer, NoAnswer):
             outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
             fault = answer.is_transport
             return SubmitResult(outcome, reason=answer.problem, transport_fault=fault)
-        return _submit_result(answer, repeated=request.repeated)
+        return submit_result(answer, repeated=request.repeated)
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """Ask `get_transaction_status`."""
+        """Ask `get_transaction_status`, or for an SMS `sms/history`."""
+        if query.operation is Operation.SMS:
+            return await self._sms_status(query)
         body = {"service_id": query.service_id, "transaction_id": query.reference}
         answer = await self._http.ask(
             "status",
@@ -225,7 +192,36 @@ class UpstreamNetwork:
         if isinstance(answer, NoAnswer):
             return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
         pause = retry_after(answer.headers, self._clock)
-        return replace(_status_result(answer), retry_after=pause)
+        return replace(status_result(answer), retry_after=pause)
+
+    async def _sms_status(self, query: StatusQuery) -> StatusResult:
+        """Seek a message in the history, by the identifier that the other gateway gave it."""
+        if not query.network_id:
+            # A send cannot be sought by anything of ours, so nothing says that it did not arrive.
+            return StatusResult(Outcome.UNKNOWN, reason="the answer to the send was lost")
+        for page in range(1, _HISTORY_PAGES + 1):
+            body = {"service_id": query.service_id, "page": page, "limit": _HISTORY_LIMIT}
+            answer = await self._http.ask(
+                "status",
+                "POST",
+                f"{self._base_url}/sms/history",
+                self._headers,
+                compact({**body, "transaction_id": query.reference}).encode(),
+                attempt_id=query.attempt_id,
+            )
+            if isinstance(answer, NoAnswer):
+                return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
+            code, history = code_of(answer)
+            items = history.get("response_data")
+            if code != HISTORY or not isinstance(items, list):
+                reason = f"HTTP {answer.status}, response_code {code or 'missing'}"
+                return StatusResult(Outcome.UNKNOWN, reason=reason)
+            for item in items:
+                if isinstance(item, dict) and item.get("processing_id") == query.network_id:
+                    return sms_result(item, query)
+            if len(items) < _HISTORY_LIMIT:
+                break
+        return StatusResult(Outcome.UNKNOWN, reason="the history does not have the message")
 
     def verify(self, raw: RawNotification) -> bool:
         """Whether `X-Service-Signature` is that of the exact bytes under our secret key.
@@ -245,12 +241,12 @@ class UpstreamNetwork:
             raise UnreadableNotification(f"the callback is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise UnreadableNotification("the callback is not a JSON object")
-        reference = _text(body, "trans_ref") or _text(body, "transaction_id")
-        status = _text(body, "trans_status") or _text(body, "status")
+        reference = text_of(body, "trans_ref") or text_of(body, "transaction_id")
+        status = text_of(body, "trans_status") or text_of(body, "status")
         if not reference or not status:
             raise UnreadableNotification("the callback names no transaction, or no status")
         code = status.partition("/")[0]
-        outcome = _OUTCOMES.get(code, Outcome.UNKNOWN)
+        outcome = OUTCOMES.get(code, Outcome.UNKNOWN)
         failed = outcome is Outcome.FAILED
         if self._recorder is not None and self.verify(raw):
             self._recorder.callback(reference, raw.body)
@@ -259,14 +255,14 @@ class UpstreamNetwork:
                 outcome,
                 attempt_id=raw.path.strip("/"),
                 reference=reference,
-                network_id=_text(body, "trans_id") or _text(body, "network_transaction_id"),
+                network_id=text_of(body, "trans_id") or text_of(body, "network_transaction_id"),
                 echo=Echo(
                     reference,
-                    _amount(body.get("amount")),
-                    _text(body, "currency_code") or None,
+                    amount_of(body.get("amount")),
+                    text_of(body, "currency_code") or None,
                 ),
                 cancelled=code == Status.CANCELLED.value,
-                reason=_text(body, "status_desc") or _text(body, "message") if failed else "",
+                reason=text_of(body, "status_desc") or text_of(body, "message") if failed else "",
             )
         ]
 
@@ -278,97 +274,6 @@ class UpstreamNetwork:
         if isinstance(answer, NoAnswer):
             return Health(ok=False, detail=answer.problem)
         return Health(ok=True, detail=f"answers with HTTP {answer.status}")
-
-
-def _fields(request: SubmitRequest) -> dict[str, object]:
-    """The body of the request, without `amount`."""
-    operation = request.operation
-    fields: dict[str, object] = {
-        "service_id": request.service_id,
-        "reference": request.description,
-        "transaction_id": request.reference,
-        "trans_type": _TRANS_TYPES[operation],
-        "nw": request.nw,
-        "callback_url": request.notification_url,
-        "request_time": request.request_time,
-        "payment_option": request.payment_mode,
-    }
-    if operation is Operation.BILL:
-        fields["account_number"] = request.party
-    elif operation is not Operation.CARD:
-        fields["customer_number"] = request.party
-    if operation not in {Operation.BILL, Operation.AIRTIME}:
-        fields["currency_code"] = request.currency
-        optional = {
-            "nickname": request.nickname,
-            "currency_val": request.currency_val,
-            "landing_page": request.landing_page,
-        }
-        fields.update((name, text) for name, text in optional.items() if text)
-    return fields
-
-
-def _submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
-    """The two tables, and UNKNOWN for everything else."""
-    code, body = _code_of(answer)
-    said = _text(body, "response_message")
-    unlisted = f"HTTP {answer.status}, response_code {code or 'missing'}"
-    if code in _TAKEN and answer.status < 300:
-        return SubmitResult(Outcome.PENDING, redirect_url=_text(body, "redirect_url"))
-    if code == _DUPLICATE and not repeated:
-        # Our only request did not begin this transaction, so an older one has the same id.
-        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=said or unlisted)
-    if code in _REFUSALS:
-        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=said or unlisted)
-    return SubmitResult(Outcome.UNKNOWN, reason=unlisted)
-
-
-def _status_result(answer: HttpAnswer) -> StatusResult:
-    code, body = _code_of(answer)
-    if code in _NOT_FOUND:
-        return StatusResult(Outcome.UNKNOWN, found=False, reason=_text(body, "response_message"))
-    record = body.get("response_data")
-    if code != "000" or answer.status != 200 or not isinstance(record, dict):
-        reason = f"HTTP {answer.status}, response_code {code or 'missing'}"
-        return StatusResult(Outcome.UNKNOWN, reason=reason)
-    status = _text(record, "status")
-    outcome = _OUTCOMES.get(status, Outcome.UNKNOWN)
-    return StatusResult(
-        outcome,
-        reason=_text(record, "status_desc") if outcome is Outcome.FAILED else "",
-        network_id=_text(record, "network_transaction_id"),
-        echo=Echo(_text(record, "transaction_id") or None),
-        cancelled=status == Status.CANCELLED.value,
-    )
-
-
-def _code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
-    """The `response_code` and the body; both empty where this is no answer of the interface."""
-    if 300 <= answer.status < 400 or answer.status >= 500:
-        return "", {}
-    try:
-        body = money.read_json(answer.body)
-    except ValueError:
-        return "", {}
-    if not isinstance(body, dict):
-        return "", {}
-    return _text(body, "response_code"), body
-
-
-def _text(body: Mapping[str, Any], name: str) -> str:
-    value = body.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _amount(value: object) -> Decimal | None:
-    """The amount of a callback, which is a text in some profiles and a number in others."""
-    if isinstance(value, Decimal):
-        return value
-    try:
-        amount = Decimal(value) if isinstance(value, str) else None
-    except InvalidOperation:
-        return None
-    return amount if amount is not None and amount.is_finite() else None
 
 
 def upstream(settings: Mapping[str, object], environment: NetworkEnvironment) -> Network:

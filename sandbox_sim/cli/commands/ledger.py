@@ -1,5 +1,6 @@
 """`sandbox-sim ledger show | topup`."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from sandbox_sim.cli.session import Session, asks
 from sandbox_sim.cli.tables import table
 
 _FILTERS = (
+    Filter("mode", "postings of this mode, S or P", ("--mode",)),
     Filter("service_id", "postings of this service", ("--service-id",)),
     Filter(
         "account", "postings of this account: sms, collection, payout or airtime", ("--account",)
@@ -33,9 +35,16 @@ def ledger() -> None:
 def show(
     session: Session, /, limit: int, after: str | None, where: Pairs, **filters: str | None
 ) -> None:
-    """Show postings, newest first. Each balance has the sum of its postings beside it."""
+    """Show postings, newest first. Each balance has the sum of its postings beside it.
+
+    In production the rules of the ledger are checked over all postings of mode P; the exit code is
+    1 where one does not hold.
+    """
     query = page_query(limit, after, *given(filters), *where)
-    session.show(session.gateway.control("GET", "ledger", query=query), _lines)
+    answer = session.gateway.control("GET", "ledger", query=query)
+    session.show(answer, _lines)
+    if json.loads(answer.text).get("live", {}).get("violations"):
+        click.get_current_context().exit(1)
 
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:
@@ -48,6 +57,21 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     if balances:
         yield ""
         yield from _table(balances, "service_id", "account", "balance", "sum_of_postings", "agrees")
+    if "live" in document:
+        yield from _books(document["live"])
+
+
+def _books(live: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    if live["balances"]:
+        yield from _table(live["balances"], "account", "balance")
+    for each in live["violations"]:
+        yield f"mode P breaks a rule: {each['rule']}: {each['detail']}"
+    if live["agrees"]:
+        yield (
+            f"mode P: {live['postings_checked']} postings checked; every entry is balanced, every "
+            "asset sums to zero, and no account is below zero that may not be"
+        )
 
 
 def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:

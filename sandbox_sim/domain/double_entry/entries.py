@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from sandbox_sim.domain.double_entry.accounts import Account
+from sandbox_sim.domain.ledger import Account as Wallet
 
 # Adds any two amounts to the last digit; money has fewer digits than this.
 _EXACT: Final = Context(prec=1000)
@@ -26,6 +27,7 @@ class Reason(StrEnum):
     COLLECTED = "collected"
     DEPOSITED = "deposited"
     TOPUP = "topup"
+    CHARGE = "charge"
     REFUND = "refund"
     SUSPENDED = "suspended"
     RESOLVED = "resolved"
@@ -58,6 +60,45 @@ class Leg(NamedTuple):
 
     account: Account
     amount: Decimal
+
+
+class BookLine(NamedTuple):
+    """One leg of an entry, as it was posted.
+
+    number: in the order of posting. entry: the number of its entry.
+    """
+
+    number: int
+    entry: int
+    account: Account
+    amount: Decimal
+    reason: Reason
+    subject: str
+    at: datetime
+
+
+class BookQuery(NamedTuple):
+    """Which lines of the books, newest first; what is None fits every one.
+
+    after: the number of the last line of the page before.
+    """
+
+    service_id: int | None = None
+    wallet: Wallet | None = None
+    reason: Reason | None = None
+    subject: str | None = None
+    after: int | None = None
+    limit: int = 20
+
+    def matches(self, line: BookLine) -> bool:
+        """Whether a line passes the filters."""
+        return (
+            self.service_id in {None, line.account.service_id}
+            and self.wallet in {None, line.account.wallet}
+            and self.reason in {None, line.reason}
+            and self.subject in {None, line.subject}
+            and (self.after is None or line.number < self.after)
+        )
 
 
 class Entry:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from sandbox_sim.domain.double_entry.accounts import Account, AccountKind
-from sandbox_sim.domain.double_entry.entries import ZERO, Leg, add
+from sandbox_sim.domain.double_entry.entries import ZERO, BookLine, Leg, add
 from sandbox_sim.domain.double_entry.holds import Hold, HoldState
 
 
@@ -65,6 +65,43 @@ def balances_that_differ(
         if balance != sums[account]:
             detail = f"{account} has {balance} and its postings sum to {sums[account]}"
             yield Violation("a balance is the sum of its postings", detail)
+
+
+class BookAudit:
+    """Adds up the lines of the books as they are read, in any number of parts.
+
+    Of an entry only the assets are kept that do not sum to zero, so its memory does not grow with
+    the books.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._accounts: dict[Account, Decimal] = {}
+        self._entries: dict[tuple[int, str], Decimal] = {}
+
+    def add(self, lines: Iterable[BookLine]) -> None:
+        """Count these lines."""
+        for line in lines:
+            self.lines += 1
+            account, asset = line.account, (line.entry, line.account.asset)
+            self._accounts[account] = add(self._accounts.get(account, ZERO), line.amount)
+            total = add(self._entries.get(asset, ZERO), line.amount)
+            if total:
+                self._entries[asset] = total
+            else:
+                self._entries.pop(asset, None)
+
+    def unbalanced_entries(self) -> Iterator[Violation]:
+        """Every asset of an entry sums to zero. Only after all lines of the books were counted."""
+        for (entry, asset), total in sorted(self._entries.items()):
+            yield Violation("every entry is balanced", f"entry {entry} sums to {total} {asset}")
+
+    def violations(
+        self, balances: Mapping[Account, Decimal], holds: Iterable[Hold]
+    ) -> tuple[Violation, ...]:
+        """Everything that does not hold for these balances and holds and for all lines."""
+        legs = [Leg(account, amount) for account, amount in self._accounts.items()]
+        return (*self.unbalanced_entries(), *violations(balances, holds, legs))
 
 
 def violations(

@@ -87,6 +87,23 @@ def suspended(attempt: Attempt, at: datetime) -> Entry | None:
     return Entry(Reason.SUSPENDED, attempt.network_transaction_id, at, [transfer])
 
 
+def charged(service_id: int, units: int, subject: str, at: datetime) -> Entry:
+    """The entry of SMS units that a service spends on a send; all recipients are charged at once.
+
+    subject: the processing_id or the batch_id.
+    """
+    source = accounts.available(service_id, Wallet.SMS, accounts.SMS_UNITS)
+    transfer = Transfer(source, accounts.issued(accounts.SMS_UNITS), Decimal(units))
+    return Entry(Reason.CHARGE, subject, at, [transfer])
+
+
+def refunded(attempt: Attempt, at: datetime) -> Entry:
+    """The entry that gives the units of a message back."""
+    target = accounts.available(attempt.service_id, Wallet.SMS, accounts.SMS_UNITS)
+    transfer = Transfer(accounts.issued(accounts.SMS_UNITS), target, attempt.amount)
+    return Entry(Reason.REFUND, attempt.network_transaction_id, at, [transfer])
+
+
 def topup(
     service_id: int, wallet: Wallet, currency: str, amount: Decimal, subject: str, at: datetime
 ) -> Entry:

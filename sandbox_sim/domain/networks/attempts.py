@@ -45,6 +45,8 @@ TRANSITIONS: Final[Mapping[Outcome, frozenset[Outcome]]] = MappingProxyType(
 )
 # The operations by which money leaves us.
 MONEY_OUT: Final = frozenset({Operation.PAYOUT, Operation.BILL, Operation.AIRTIME})
+# A recent final outcome is asked for again so often.
+RECHECKED_EACH: Final = timedelta(days=1)
 # A status query must miss the reference so often before the same request may go out again.
 MISSED_BEFORE_REPEAT: Final = 2
 
@@ -118,6 +120,36 @@ class Attempt(NamedTuple):
         return self._replace(submits=self.submits + 1, missed=0)
 
 
+class AttemptQuery(NamedTuple):
+    """Which attempts, newest first; what is None fits every one.
+
+    since, until: bounds of `created_at`, the second one excluded.
+    after: the id of the last attempt of the page before.
+    """
+
+    network: str | None = None
+    service_id: int | None = None
+    reference: str | None = None
+    network_id: str | None = None
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    after: str | None = None
+    limit: int = 20
+
+    def matches(self, attempt: Attempt) -> bool:
+        """Whether an attempt passes the filters; `after` and `limit` are none."""
+        return (
+            self.network in {None, attempt.network}
+            and self.service_id in {None, attempt.service_id}
+            and self.reference in {None, attempt.reference}
+            and self.network_id in {None, attempt.network_id}
+            and self.outcome in {None, attempt.outcome}
+            and (self.since is None or attempt.created_at >= self.since)
+            and (self.until is None or attempt.created_at < self.until)
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What holds for all attempts at one network: its capabilities and settings.
@@ -128,6 +160,7 @@ class Terms:
     repeats_within: how long after the first submit a repeat with the same reference is still one
     request for the network; None where a repeat may be a second request.
     timeout: the setting `timeout_s`, how long a submit may take.
+    recheck_for: the setting `recheck_days`, how long a final outcome is asked for again once a day.
     """
 
     schedule: PollingSchedule = field(default_factory=PollingSchedule)
@@ -136,6 +169,7 @@ class Terms:
     has_status: bool = True
     repeats_within: timedelta | None = None
     timeout: timedelta = timedelta(seconds=10)
+    recheck_for: timedelta = timedelta(0)
 
 
 class Change(StrEnum):
@@ -184,6 +218,19 @@ def after_hint(attempt: Attempt, now: datetime) -> Attempt:
     soon = ask_after_hint(attempt.asked_at, now)
     earlier = soon if attempt.next_ask_at is None else min(soon, attempt.next_ask_at)
     return attempt._replace(next_ask_at=earlier)
+
+
+def recheck_at(attempt: Attempt, terms: Terms, now: datetime) -> datetime | None:
+    """When a final outcome is asked for again: each day until `recheck_for` is over; else None.
+
+    Only what the network took can be asked for.
+    """
+    taken = attempt.outcome in {Outcome.SUCCEEDED, Outcome.FAILED}
+    if not taken or not terms.has_status or attempt.decided_at is None:
+        return None
+    days = (now - attempt.decided_at) // RECHECKED_EACH + 1
+    due = attempt.decided_at + days * RECHECKED_EACH
+    return due if due <= attempt.decided_at + terms.recheck_for else None
 
 
 def may_submit_again(attempt: Attempt, terms: Terms, now: datetime) -> bool:

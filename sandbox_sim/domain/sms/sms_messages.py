@@ -2,11 +2,11 @@
 
 Source: endpoint.9 to endpoint.11, states.sms, sandbox.1, sandbox.10, "limits", D22 to D26. A
 message starts ACKNOWLEDGED. 800 ms later it becomes SENT (last digit 0 to 8) or REFUNDED (last
-digit 9).
+digit 9). In mode P it starts QUEUED, and its network decides: SENT, or FAILED and at once REFUNDED.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.msisdn import Allowlist
 from sandbox_sim.domain.payments.payment_rules import Outcome
@@ -51,7 +52,7 @@ TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = MappingProxyType(
         SmsStatus.ACKNOWLEDGED: frozenset({SmsStatus.SENT, SmsStatus.REFUNDED}),
         SmsStatus.QUEUED: frozenset({SmsStatus.SENT, SmsStatus.FAILED}),
         SmsStatus.SENT: frozenset(),
-        SmsStatus.FAILED: frozenset(),
+        SmsStatus.FAILED: frozenset({SmsStatus.REFUNDED}),
         SmsStatus.REFUNDED: frozenset(),
     }
 )
@@ -101,11 +102,17 @@ class Message(NamedTuple):
     sent_at: datetime | None = None
     provider_code: str | None = None
     error_message: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @property
     def units_charged(self) -> int:
         """One unit for each page."""
         return self.page_count
+
+    def refunded(self, reason: str, at: datetime) -> "Message":
+        """The message after its network did not send it, and its units were given back."""
+        failed = self.moved(SmsStatus.FAILED, at)._replace(error_message=reason)
+        return failed.moved(SmsStatus.REFUNDED, at)
 
     def moved(self, to: SmsStatus, at: datetime) -> "Message":
         """The message in its next status.
@@ -123,7 +130,7 @@ class Message(NamedTuple):
         return self.moved(SmsStatus.REFUNDED if declined else SmsStatus.SENT, at)
 
 
-def acknowledged(
+def accepted(
     request: SmsRequest,
     customer_number: str,
     size: Size,
@@ -131,8 +138,10 @@ def acknowledged(
     *,
     processing_id: str,
     batch_id: str | None,
+    mode: ServiceMode = ServiceMode.SANDBOX,
 ) -> Message:
-    """The message to one recipient of an accepted send."""
+    """The message to one recipient of an accepted send: ACKNOWLEDGED, or QUEUED in mode P."""
+    is_live = mode is ServiceMode.PRODUCTION
     return Message(
         processing_id=processing_id,
         batch_id=batch_id,
@@ -143,8 +152,9 @@ def acknowledged(
         encoding=size.encoding,
         char_count=size.char_count,
         page_count=size.page_count,
-        status=SmsStatus.ACKNOWLEDGED,
+        status=SmsStatus.QUEUED if is_live else SmsStatus.ACKNOWLEDGED,
         created_at=at,
+        mode=mode,
     )
 
 
@@ -159,6 +169,7 @@ class HistoryQuery:
     batch_id: str | None = None
     start_date: date | None = None
     end_date: date | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
 
     @property
     def offset(self) -> int:
@@ -189,6 +200,35 @@ def decide(
 
     approved_senders: empty approves every sender.
     """
+
+    def refusal(field: str, number: str) -> Outcome | None:
+        if allowlist.allows(number, either_form=True):
+            return None
+        why = f"{field} {allowlist.refusal(number)}, in local or in 233 form"
+        return Outcome(Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why)
+
+    return _decided(request, approved_senders, refusal)
+
+
+def decide_live(request: SmsRequest, approved_senders: frozenset[str]) -> Outcome | list[str]:
+    """As `decide`, but in mode P: every number of Ghana is taken, in either form."""
+    code = Code.BAD_RECIPIENTS if request.bulk else Code.SMS_NOT_PROCESSED
+
+    def refusal(field: str, number: str) -> Outcome | None:
+        if msisdn.to_local(number) is not None:
+            return None
+        why = f"{field} {quoted(number)} is no phone number of Ghana, such as 233244000001"
+        return Outcome(code, "D39", why)
+
+    return _decided(request, approved_senders, refusal)
+
+
+def _decided(
+    request: SmsRequest,
+    approved_senders: frozenset[str],
+    refusal: Callable[[str, str], Outcome | None],
+) -> Outcome | list[str]:
+    """The recipients or the rejection. refusal: why a field with a number is rejected, or None."""
     if not request.sender_id.strip():
         return Outcome(Code.NO_SENDER_ID, "D24", "sender_id is missing or blank")
     if approved_senders and request.sender_id not in approved_senders:
@@ -198,10 +238,10 @@ def decide(
     if isinstance(recipients, Outcome):
         return recipients
     for index, number in enumerate(recipients):
-        if not allowlist.allows(number, either_form=True):
-            field = f"recipients[{index}]" if request.bulk else "customer_number"
-            why = f"{field} {allowlist.refusal(number)}, in local or in 233 form"
-            return Outcome(Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why)
+        field = f"recipients[{index}]" if request.bulk else "customer_number"
+        refused = refusal(field, number)
+        if refused is not None:
+            return refused
     if not request.msg_body.strip():
         return Outcome(Code.SMS_NOT_PROCESSED, "D24", "msg_body is empty or blank")
     return [msisdn.to_international(number) for number in recipients]
@@ -250,7 +290,9 @@ class HistoryItem(TypedDict):
     sent_at: Annotated[str | None, "ISO 8601 in UTC; null until it is sent"]
 
 
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType({"status": values_of(SmsStatus)})
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {"status": values_of(SmsStatus), "mode": values_of(ServiceMode)}
+)
 
 
 class _OfService(TypedDict):
@@ -260,13 +302,16 @@ class _OfService(TypedDict):
 class MessageView(_OfService, HistoryItem):
     """A message as the control API shows it."""
 
+    mode: Annotated[str, ServiceMode]
+
 
 SHOWN_FIELDS: Final = tuple(MessageView.__annotations__)
 
 
 def shown(message: Message) -> MessageView:
     """A message as the control API shows it: as the handset sees it, and whose it is."""
-    return {"service_id": message.service_id, **history_item(message)}
+    item = history_item(message)
+    return {"service_id": message.service_id, **item, "mode": message.mode.value}
 
 
 def history_item(message: Message) -> HistoryItem:

@@ -140,7 +140,7 @@ class Seeding:
             return False
         number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
-        message = sms.acknowledged(
+        message = sms.accepted(
             request.redacted(), number, size, at, processing_id=subject, batch_id=None
         )
         await unit.add_messages([message])

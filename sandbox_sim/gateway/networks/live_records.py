@@ -8,7 +8,7 @@ from typing import Any
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.networks import attempt_views
 from sandbox_sim.domain.networks.attempt_views import TransactionDetails
-from sandbox_sim.domain.networks.attempts import Attempt
+from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.networks.outcomes import status_of
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.payment import Payment
@@ -48,6 +48,10 @@ class LiveRecords:
             ],
             "waiting": [reason for each in attempts for reason in self._reasons(each)],
         }
+
+    async def attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
+        """A page of attempts, newest first."""
+        return await self._store.run(lambda unit: unit.list_attempts(query))
 
     async def waiting(self) -> Sequence[Mapping[str, Any]]:
         """The transactions that wait for a person, newest first, each with the reasons.

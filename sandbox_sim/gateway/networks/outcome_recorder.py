@@ -12,10 +12,19 @@ from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.double_entry import movements
 from sandbox_sim.domain.double_entry.holds import HoldState
 from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.networks.attempts import Attempt, Change, Judgement, after_hint, apply
+from sandbox_sim.domain.networks.attempts import (
+    Attempt,
+    Change,
+    Judgement,
+    after_hint,
+    apply,
+    recheck_at,
+)
 from sandbox_sim.domain.networks.outcomes import Outcome, status_of
 from sandbox_sim.domain.networks.reports import Report
 from sandbox_sim.domain.payments.transactions import Status, Transaction
+from sandbox_sim.domain.sms.sms_messages import SmsStatus
+from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.networks.registry import Networks
 from sandbox_sim.gateway.ports import Ids, Unit
 
@@ -68,6 +77,7 @@ class OutcomeRecorder:
         await unit.save_attempt(attempt)
         if change is Change.ENDED:
             await self.end(unit, attempt, now)
+            await self.recheck_later(unit, attempt, now)
         elif change is Change.CONTRADICTION:
             entry = movements.suspended(attempt, now)
             if entry is not None:
@@ -79,8 +89,17 @@ class OutcomeRecorder:
         if job is not None and attempt.next_ask_at != before.next_ask_at:
             await unit.add_job(job)
 
+    async def recheck_later(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+        """Add the job that asks for a final outcome again, if it is to be asked for."""
+        due = recheck_at(attempt, self._networks.terms(attempt.network), now)
+        if due is not None:
+            await unit.add_job(Job(due, JobKind.RECHECK_FINAL, attempt.service_id, attempt.id))
+
     async def end(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
-        """End the payment of an attempt that is final: its hold, its transaction, its callback."""
+        """End what an attempt that is final was for: a payment, or a message."""
+        if attempt.operation is Operation.SMS:
+            await _end_message(unit, attempt, now)
+            return
         transaction = await unit.live_payment(attempt.network_transaction_id)
         await self._end_hold(unit, attempt, now)
         if attempt.outcome is Outcome.SUCCEEDED:
@@ -111,3 +130,17 @@ class OutcomeRecorder:
             ended, entry = hold.voided(now)
         await unit.save_hold(ended)
         await unit.enter(entry)
+
+
+async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:
+    """Mark the message as sent, or as refunded with its units given back."""
+    key, mode = attempt.network_transaction_id, ServiceMode.PRODUCTION
+    for message in await unit.messages(attempt.service_id, key, mode):
+        if message.status is not SmsStatus.QUEUED:
+            continue
+        if attempt.outcome is Outcome.SUCCEEDED:
+            await unit.save_messages([message.moved(SmsStatus.SENT, now)])
+        else:
+            reason = attempt.reason or f"network {attempt.network}: {attempt.outcome}"
+            await unit.save_messages([message.refunded(reason, now)])
+            await unit.enter(movements.refunded(attempt, now))

@@ -50,10 +50,33 @@ class StatusAsking:
         self._networks = networks
         self._recorder = recorder
         self.background = BackgroundJobs(store, clock, self._ask)
+        self.rechecks = BackgroundJobs(store, clock, self._recheck)
 
     async def on_due(self, _unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of `ASK_NETWORK`: the question is asked after the commit."""
         return lambda: self.background.start(job)
+
+    async def on_recheck(self, _unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
+        """The handler of `RECHECK_FINAL`: a final outcome is asked for again after the commit."""
+        return lambda: self.rechecks.start(job)
+
+    async def _recheck(self, job: Job) -> None:
+        """Ask for a final outcome once more; a network that disagrees makes a contradiction."""
+        attempt = await self._store.run(lambda unit: unit.attempt(job.subject))
+        if attempt is None or not self._can_ask(attempt):
+            await self._store.run(lambda unit: unit.finish(job))
+            return
+        result = await self._networks.status(attempt.network, _query(attempt))
+        await self._store.run(partial(self._record_recheck, job, result))
+
+    async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
+        await unit.finish(job)
+        attempt = await unit.attempt(job.subject)
+        if attempt is None:
+            return
+        now = self._clock.now()
+        judged = await self._recorder.record(unit, attempt, result.report, now)
+        await self._recorder.recheck_later(unit, judged.attempt, now)
 
     async def _ask(self, job: Job) -> None:
         question = await self._store.run(partial(self._question, job))
@@ -74,15 +97,7 @@ class StatusAsking:
         if attempt is None or not _is_due(attempt, job) or not self._can_ask(attempt):
             await unit.finish(job)
             return None
-        query = StatusQuery(
-            attempt.id,
-            attempt.reference,
-            attempt.transaction_id,
-            attempt.service_id,
-            attempt.operation,
-            attempt.network_id,
-        )
-        return _Question(attempt.network, query)
+        return _Question(attempt.network, _query(attempt))
 
     def _can_ask(self, attempt: Attempt) -> bool:
         configured = attempt.network in self._networks.by_name
@@ -125,6 +140,17 @@ class StatusAsking:
         attempt = await unit.attempt(attempt_id)
         if attempt is not None:
             await self._recorder.record(unit, attempt, answer.report, self._clock.now())
+
+
+def _query(attempt: Attempt) -> StatusQuery:
+    return StatusQuery(
+        attempt.id,
+        attempt.reference,
+        attempt.transaction_id,
+        attempt.service_id,
+        attempt.operation,
+        attempt.network_id,
+    )
 
 
 def _is_due(attempt: Attempt, job: Job) -> bool:

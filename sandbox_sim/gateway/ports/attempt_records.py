@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.networks.attempts import Attempt
+from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.payments.transactions import Transaction
 
 
@@ -78,6 +78,10 @@ class AttemptRecords(Protocol):
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
         """The attempts of a payment, oldest first. Does not lock."""
+        ...
+
+    async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
+        """A page of attempts, newest first. Does not lock."""
         ...
 
     async def open_attempts(self) -> Mapping[str, int]:

@@ -1,11 +1,12 @@
 """The ledger of production mode, as a unit of work reads and writes it. Source: D39."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
 from sandbox_sim.domain.double_entry.accounts import Account
-from sandbox_sim.domain.double_entry.entries import Entry, Leg
+from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Entry, Leg
 from sandbox_sim.domain.double_entry.holds import Hold
 
 
@@ -29,6 +30,14 @@ class Books(Protocol):
 
         Reads all postings, so no payment should wait for it. Does not lock.
         """
+        ...
+
+    async def book_page(self, query: BookQuery) -> Sequence[BookLine]:
+        """A page of what was posted, newest first. Does not lock."""
+        ...
+
+    async def last_posted_at(self, account: Account) -> datetime | None:
+        """When something was posted to an account last; None if never. Does not lock."""
         ...
 
     async def save_hold(self, hold: Hold) -> None:

@@ -20,6 +20,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
 
+from sandbox_sim.domain.double_entry.accounts import SMS_UNITS
 from sandbox_sim.domain.networks.exchanges import Exchange
 from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
@@ -54,7 +55,7 @@ class Capabilities:
     """What a network can do.
 
     operations: what it takes.
-    nws: the values of `nw` that it takes; empty for every one.
+    nws: the values of `nw` that it takes; empty for every one. An SMS has none.
     currencies: the currencies that it takes.
     repeats_within: a second submit with the same reference within this time is the same request for
     the network; None where it may be a second request.
@@ -79,7 +80,10 @@ class Capabilities:
         """Why the network does not take a request, in words; None where it does."""
         if request.operation not in self.operations:
             return f"the network does not take the operation {request.operation}"
-        if self.nws and request.nw not in self.nws:
+        is_sms = request.operation is Operation.SMS
+        if is_sms is not (request.currency == SMS_UNITS):
+            return f"the operation {request.operation} has no amount in {request.currency}"
+        if self.nws and not is_sms and request.nw not in self.nws:
             return f"the network does not take nw {request.nw}"
         if request.currency not in self.currencies:
             return f"the network does not take the currency {request.currency}"

@@ -6,22 +6,23 @@ No override and no fault applies here. Amounts are exact, from the text of the J
 from collections.abc import Awaitable, Callable, Mapping
 
 from sandbox_sim.domain import money
-from sandbox_sim.domain.response_codes import Code, Reply
+from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
+from sandbox_sim.gateway.networks.live_sms import LiveSms
 from sandbox_sim.gateway.payments.submit import Payments
 from sandbox_sim.web.api import live_request_models as models, request_models
 from sandbox_sim.web.api.operations import BadRequest, Call
 
 Handler = Callable[[Call], Awaitable[Reply]]
-NO_SMS = "no network of this server carries SMS in mode P"
 
 
 class LiveOperations:
     """The handlers of the nine paths for mode P."""
 
-    def __init__(self, payments: Payments, queries: LiveQueries) -> None:
+    def __init__(self, payments: Payments, queries: LiveQueries, sms: LiveSms) -> None:
         self._payments = payments
         self._queries = queries
+        self._sms = sms
 
     def make_payment(self, call: Call) -> Awaitable[Reply]:
         """Collection, card, deposit and payout."""
@@ -60,23 +61,22 @@ class LiveOperations:
 
     async def sms_send(self, call: Call) -> Reply:
         """Single SMS."""
-        call.parsed(request_models.SmsSend)
-        return Reply(Code.SMS_NOT_PROCESSED, "D32", NO_SMS)
+        request = call.parsed(request_models.SmsSend).request()
+        return await self._sms.send(request, call.public_address)
 
     async def sms_bulk(self, call: Call) -> Reply:
         """Bulk SMS."""
-        call.parsed(request_models.SmsBulk)
-        return Reply(Code.SMS_NOT_PROCESSED, "D32", NO_SMS)
+        request = call.parsed(request_models.SmsBulk).request()
+        return await self._sms.send(request, call.public_address)
 
     async def sms_history(self, call: Call) -> Reply:
         """SMS history."""
-        call.parsed(request_models.SmsHistory)
-        return Reply(Code.SMS_NOT_PROCESSED, "D32", NO_SMS)
+        return await self._sms.history(call.parsed(request_models.SmsHistory).query())
 
     async def sms_balance(self, call: Call) -> Reply:
         """SMS balance."""
-        call.parsed(request_models.SmsBalanceQuery)
-        return Reply(Code.SMS_NOT_PROCESSED, "D32", NO_SMS)
+        body = call.parsed(request_models.SmsBalanceQuery)
+        return await self._sms.balance(body.service_id)
 
     def by_path(self) -> Mapping[str, Handler]:
         """The handler of each path."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -69,6 +70,40 @@ async def test_a_payment_through_a_gateway_of_ours(sandbox: Sandbox, operation: 
         assert (told.outcome, told.attempt_id, told.reference) == (Outcome.SUCCEEDED, "A1", "R1")
         assert told.echo == Echo("R1", Decimal("10.50"))
         assert told.network_id == decided.network_id
+
+
+async def test_an_sms_through_a_gateway_of_ours(sandbox: Sandbox) -> None:
+    sent = request(Operation.SMS, amount=Decimal(1), currency="SMS", nw="", text="Hello")
+    asked = replace(sent, sender_id="Shop", party="233244000001")
+    refunded = replace(asked, reference="R2", party="233244000009")
+    async with opened(sandbox.url) as network:
+        first, second = await network.submit(asked), await network.submit(refunded)
+        assert first.outcome is second.outcome is Outcome.PENDING
+        ids = [each.network_id for each in (first, second)]
+        questions = [
+            replace(query(each), network_id=network_id)
+            for each, network_id in zip((asked, refunded), ids, strict=True)
+        ]
+        assert (await network.status(questions[0])).outcome is Outcome.PENDING
+        await sandbox.advance(seconds=1)
+        good, bad = [await network.status(each) for each in questions]
+        lost = await network.status(query(asked))
+
+    assert (good.outcome, good.echo) == (Outcome.SUCCEEDED, Echo("R1", Decimal(1)))
+    assert bad.outcome is Outcome.FAILED
+    assert (lost.outcome, lost.found) == (Outcome.UNKNOWN, True)
+
+
+async def test_an_sms_that_the_other_gateway_refuses(sandbox: Sandbox) -> None:
+    fields = {"currency": "SMS", "nw": "", "text": "Hello", "sender_id": ""}
+    asked = request(Operation.SMS, amount=Decimal(1), **fields)
+    async with opened(sandbox.url) as network:
+        no_sender = await network.submit(asked)
+        number = replace(asked, sender_id="Shop", party="233540010000", reference="R2")
+        not_allowed = await network.submit(number)
+
+    assert (no_sender.outcome, no_sender.code) == (Outcome.REFUSED, "216")
+    assert (not_allowed.outcome, not_allowed.code) == (Outcome.REFUSED, "S002")
 
 
 async def test_airtime_and_a_card_through_a_gateway_of_ours(start_sandbox: StartSandbox) -> None:

@@ -58,7 +58,7 @@ class UpstreamDialect:
         )
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
-        if request.path not in {"/make_payment", "/pay_bill", "/send_airtime"}:
+        if request.path not in {"/make_payment", "/pay_bill", "/send_airtime", "/sms/send"}:
             return None
         body = money.read_json(request.body)
         return Submitted(body["transaction_id"], money.exact_amount(request.body))
@@ -71,6 +71,8 @@ class UpstreamDialect:
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
         if repeated:
             return reply(200, "219")
+        if request.path == "/sms/send":
+            return reply(200, "370", response_data={"processing_id": "SMS1"})
         if json.loads(request.body)["nw"] == "CRD":
             return reply(200, "000", redirect_url="https://pay.example/1")
         return reply(202, "202")

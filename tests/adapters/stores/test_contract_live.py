@@ -9,11 +9,14 @@ import pytest
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry import invariants
-from sandbox_sim.domain.double_entry.entries import Overdrawn
+from sandbox_sim.domain.double_entry.entries import BookQuery, Overdrawn, Reason
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.ledger import Account as Wallet
+from sandbox_sim.domain.networks.attempts import AttemptQuery
 from sandbox_sim.domain.networks.notifications import NotificationState
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsStatus
 from sandbox_sim.gateway.ports import Store, Unit
 from tests.live_records import (
     CLEARING,
@@ -26,7 +29,7 @@ from tests.live_records import (
     paid_in,
     raw_notification,
 )
-from tests.records import NOW, SERVICE, after, callback, every, job, transaction
+from tests.records import NOW, SERVICE, after, callback, every, job, message, transaction
 
 FIRST, SECOND = "10000000001", "10000000002"
 
@@ -354,3 +357,121 @@ async def test_a_list_goes_on_after_a_record_of_the_other_mode(store: Store) -> 
         sandbox = await store.run(lambda unit, page=listing: unit.list_transactions(page))  # type: ignore[misc]
         found = sorted(int(each.network_transaction_id[-1]) for each in (*live, *sandbox))
         assert found == list(range(number))
+
+
+async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
+    def text(number: int, mode: ServiceMode) -> Message:
+        return message(f"M{number}", mode=mode, created_at=after(seconds=number))
+
+    live, sandbox = ServiceMode.PRODUCTION, ServiceMode.SANDBOX
+    for number in range(4):
+        each = text(number, live if number % 2 else sandbox)
+        await store.run(lambda unit, each=each: unit.add_messages([each]))  # type: ignore[misc]
+
+    async def read(unit: Unit) -> dict[str, object]:
+        listed = await unit.list_messages(Listing())
+        page = await unit.list_messages(Listing(None, "M2", 1))
+        return {
+            "listed": [each.processing_id for each in listed],
+            "after the other mode": [each.processing_id for each in page],
+            "by id": [each.mode for each in await unit.messages(SERVICE, "M1", live)],
+            "of the other mode": await unit.messages(SERVICE, "M1"),
+            "history": (await unit.history(HistoryQuery(SERVICE, mode=live)))[1],
+            "filtered": (await unit.history(HistoryQuery(SERVICE, mode=live, batch_id="B")))[1],
+        }
+
+    assert await store.run(read) == {
+        "listed": ["M3", "M2", "M1", "M0"],
+        "after the other mode": ["M1"],
+        "by id": [live],
+        "of the other mode": [],
+        "history": 2,
+        "filtered": 0,
+    }
+
+    await store.run(lambda unit: unit.reset(None))
+    left = await store.run(lambda unit: unit.list_messages(Listing()))
+    assert [each.processing_id for each in left] == ["M3", "M1"]
+    sent = left[0]._replace(status=SmsStatus.SENT)
+    await store.run(lambda unit: unit.save_messages([sent]))
+    assert await store.run(lambda unit: unit.messages(SERVICE, "M3", live)) == [sent]
+
+
+async def test_it_is_known_when_an_account_was_posted_to(store: Store) -> None:
+    assert await store.run(lambda unit: unit.last_posted_at(COLLECTION)) is None
+
+    await store.run(lambda unit: unit.enter(paid_in()))
+
+    assert await store.run(lambda unit: unit.last_posted_at(COLLECTION)) == NOW
+    assert await store.run(lambda unit: unit.last_posted_at(PAYOUT)) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (AttemptQuery(), ["A3", "A2", "A1"]),
+        (AttemptQuery(limit=2), ["A3", "A2"]),
+        (AttemptQuery(after="A3"), ["A2", "A1"]),
+        (AttemptQuery(network="vod"), ["A2"]),
+        (AttemptQuery(reference="reference of A1"), ["A1"]),
+        (AttemptQuery(network_id="N3"), ["A3"]),
+        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
+        (AttemptQuery(service_id=SERVICE + 1), []),
+        (AttemptQuery(since=after(seconds=2)), ["A3", "A2"]),
+        (AttemptQuery(until=after(seconds=2)), ["A1"]),
+    ],
+)
+async def test_attempts_are_listed_newest_first(
+    store: Store, query: AttemptQuery, found: list[str]
+) -> None:
+    others = {2: {"network": "vod"}, 3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED}}
+    for number in range(1, 4):
+        fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
+        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
+        await store.run(lambda unit, each=each: unit.add_attempt(each, "{}"))  # type: ignore[misc]
+
+    listed = await store.run(lambda unit: unit.list_attempts(query))
+
+    assert [each.id for each in listed] == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (BookQuery(limit=3), ["hold", "hold", "collected"]),
+        (BookQuery(SERVICE, Wallet.PAYOUT), ["hold", "hold", "collected"]),
+        (BookQuery(reason=Reason.HOLD), ["hold", "hold"]),
+        (BookQuery(subject="nobody"), []),
+    ],
+)
+async def test_the_books_are_listed_newest_first(
+    store: Store, query: BookQuery, found: list[str]
+) -> None:
+    await store.run(fill)
+
+    lines = await store.run(lambda unit: unit.book_page(query))
+
+    assert [each.reason for each in lines] == found
+    assert [each.number for each in lines] == sorted((e.number for e in lines), reverse=True)
+
+
+async def test_a_list_of_the_books_goes_on_after_a_line(store: Store) -> None:
+    await store.run(fill)
+    every = await store.run(lambda unit: unit.book_page(BookQuery()))
+
+    rest = await store.run(lambda unit: unit.book_page(BookQuery(after=every[1].number)))
+
+    assert list(rest) == list(every[2:])
+
+
+async def test_a_line_of_the_books_is_read_as_it_was_posted(store: Store) -> None:
+    await store.run(lambda unit: unit.enter(paid_in("0.10")))
+
+    lines = await store.run(lambda unit: unit.book_page(BookQuery()))
+
+    assert {(each.account, each.amount) for each in lines} == {
+        (COLLECTION, Decimal("0.10")),
+        (CLEARING, Decimal("-0.10")),
+    }
+    assert {each.entry for each in lines} == {lines[0].entry}
+    assert {(each.subject, each.at) for each in lines} == {(FIRST, NOW)}

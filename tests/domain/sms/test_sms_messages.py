@@ -21,6 +21,7 @@ LEGAL = {
     (SmsStatus.ACKNOWLEDGED, SmsStatus.REFUNDED),
     (SmsStatus.QUEUED, SmsStatus.SENT),
     (SmsStatus.QUEUED, SmsStatus.FAILED),
+    (SmsStatus.FAILED, SmsStatus.REFUNDED),
 }
 
 

@@ -27,6 +27,7 @@ from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
 from sandbox_sim.gateway.ledger.accounts import Accounts
+from sandbox_sim.gateway.networks.live_sms import LiveSms
 from sandbox_sim.gateway.networks.notifications import NetworkNotifications
 from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
 from sandbox_sim.gateway.networks.processor import NetworkProcessor
@@ -56,7 +57,9 @@ NOT_FOUND = StatusResult(Outcome.UNKNOWN, found=False)
 SUCCEEDED, FAILED = StatusResult(Outcome.SUCCEEDED), StatusResult(Outcome.FAILED, reason="no funds")
 
 
-TAKES_ALL = Capabilities(frozenset(Operation), frozenset({"GHS"}), trust=NotificationTrust.SIGNED)
+TAKES_ALL = Capabilities(
+    frozenset(Operation), frozenset({"GHS", "SMS"}), trust=NotificationTrust.SIGNED
+)
 
 
 @dataclass
@@ -118,7 +121,7 @@ class Desk:
             ConfiguredNetwork("first", "scripted", self.first, terms),
             ConfiguredNetwork("second", "scripted", self.second, terms),
         ]
-        routes = [Route("first"), Route("second", frozenset({Operation.AIRTIME}))]
+        routes = [Route("first"), Route("second", frozenset({Operation.AIRTIME, Operation.SMS}))]
         self.networks = Networks(configured, routes, self.clock)
         settlement = Settlement(ids, Accounts(), {CLIENT.client_key: CLIENT}, CallbackSettings())
         self.recorder = OutcomeRecorder(self.networks, ids, settlement.callback_for)
@@ -126,6 +129,7 @@ class Desk:
         self.processor = NetworkProcessor(*parts, ids, self.networks, self.recorder)
         self.asking = StatusAsking(*parts, self.networks, self.recorder)
         self.notifications = NetworkNotifications(*parts, self.networks, self.recorder)
+        self.sms = LiveSms(*parts, ids, self.networks, self.recorder)
         self.gate = ProcessAnswerGate()
         self.payments = Payments(*parts, ids, self.gate, {ServiceMode.PRODUCTION: self.processor})
 
@@ -158,12 +162,16 @@ class Desk:
         handlers: Mapping[JobKind, Any] = {
             JobKind.ASK_NETWORK: self.asking.background,
             JobKind.READ_NOTIFICATION: self.notifications.background,
+            JobKind.SEND_SMS: self.sms.background,
+            JobKind.RECHECK_FINAL: self.asking.rechecks,
         }
         for job in jobs:
             if job.kind in handlers:
                 handlers[job.kind].start(job)
         await self.asking.background.wait_idle()
         await self.notifications.background.wait_idle()
+        await self.sms.background.wait_idle()
+        await self.asking.rechecks.wait_idle()
         return [job.kind for job in jobs]
 
     async def wait(self, **by: float) -> list[JobKind]:

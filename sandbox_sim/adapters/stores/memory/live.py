@@ -11,9 +11,9 @@ from functools import partial
 from sandbox_sim.adapters.stores.memory.state import MemoryState
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.double_entry.accounts import Account
-from sandbox_sim.domain.double_entry.entries import Entry, Leg, post
+from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Entry, Leg, post
 from sandbox_sim.domain.double_entry.holds import Hold, HoldState
-from sandbox_sim.domain.networks.attempts import Attempt
+from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.networks.exchanges import Exchange
 from sandbox_sim.domain.networks.notifications import KeptNotification, RawNotification
 from sandbox_sim.domain.networks.outcomes import WITHOUT_MONEY, Outcome
@@ -129,6 +129,12 @@ class MemoryLive(MemoryState):
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
         return self._attempts_where(lambda a: a.network_transaction_id == network_transaction_id)
 
+    async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
+        newest = reversed(self._live.attempts.values())
+        if query.after is not None:
+            _ = any(each.id == query.after for each in newest)
+        return list(itertools.islice(filter(query.matches, newest), query.limit))
+
     async def open_attempts(self) -> Mapping[str, int]:
         return Counter(each.network for each in self._attempts_where(lambda a: a.is_open))
 
@@ -161,6 +167,20 @@ class MemoryLive(MemoryState):
     async def book_legs(self, service_id: int | None) -> Sequence[Leg]:
         legs = (leg for entry in self._live.entries for leg in entry.legs)
         return [leg for leg in legs if service_id in {None, leg.account.service_id}]
+
+    async def book_page(self, query: BookQuery) -> Sequence[BookLine]:
+        lines = (
+            BookLine(0, number, *leg, entry.reason, entry.subject, entry.at)
+            for number, entry in enumerate(self._live.entries, 1)
+            for leg in entry.legs
+        )
+        numbered = [line._replace(number=number) for number, line in enumerate(lines, 1)]
+        return list(itertools.islice(filter(query.matches, reversed(numbered)), query.limit))
+
+    async def last_posted_at(self, account: Account) -> datetime | None:
+        newest = reversed(self._live.entries)
+        found = (each.at for each in newest if any(leg.account == account for leg in each.legs))
+        return next(found, None)
 
     async def save_hold(self, hold: Hold) -> None:
         self._set(self._live.holds, hold.id, hold)

@@ -108,23 +108,25 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         self._set(self._card_pages, checkout.id, (next(self._serials), checkout))
 
     async def callback(self, service_id: int | None, callback_id: str) -> Callback | None:
-        services = self._callback_services(service_id)
+        services = self._both_modes(service_id)
         found = (service.callbacks.get(callback_id) for service in services)
         return next(filter(None, found), None)
 
-    def _callback_services(self, service_id: int | None) -> Sequence[Service]:
-        """The services, of both modes, whose callbacks are asked for."""
+    def _both_modes(self, service_id: int | None) -> Sequence[Service]:
+        """What a service, or each of all (None), has in either mode."""
         live = self._live_services
         if service_id is None:
             return [*self._services.values(), *live.values()]
         return [*self._services_of(service_id), *([live[service_id]] if service_id in live else [])]
 
-    def _of_callback(self, callback: Callback) -> Service:
-        is_live = callback.mode is _LIVE
-        return (self._live_services if is_live else self._services)[callback.service_id]
+    def _in_mode(self, mode: ServiceMode, service_id: int) -> Service:
+        return (self._live_services if mode is _LIVE else self._services)[service_id]
+
+    def _of(self, record: Callback | Message) -> Service:
+        return self._in_mode(record.mode, record.service_id)
 
     async def save_callback(self, callback: Callback) -> None:
-        service = self._of_callback(callback)
+        service = self._of(callback)
         before = service.callbacks.get(callback.id)
         if before is None:
             self._set(service.places, callback.id, next(self._numbers))
@@ -191,21 +193,19 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         return list(itertools.islice(older, listing.limit))
 
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
-        services = self._callback_services(listing.service_id)
+        services = self._both_modes(listing.service_id)
         lists = [reversed(service.callbacks.values()) for service in services]
-        return merged_page(
-            lists, listing, attrgetter("id"), lambda c: self._of_callback(c).places[c.id]
-        )
+        return merged_page(lists, listing, attrgetter("id"), lambda c: self._of(c).places[c.id])
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
         lists = [
-            reversed(service.messages.values()) for service in self._services_of(listing.service_id)
+            reversed(service.messages.values()) for service in self._both_modes(listing.service_id)
         ]
         return merged_page(
             lists,
             listing,
             attrgetter("processing_id"),
-            lambda message: self._services[message.service_id].places[message.processing_id],
+            lambda message: self._of(message).places[message.processing_id],
         )
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
@@ -242,7 +242,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         return sum(service.dropped for service in self._services_of(service_id))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
-        service = self._services[messages[0].service_id]
+        service = self._of(messages[0])
         for message in messages:
             self._set(service.places, message.processing_id, next(self._numbers))
             self._set(service.messages, message.processing_id, message)
@@ -250,18 +250,20 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         if batch_id is not None:
             self._set(service.batches, batch_id, [message.processing_id for message in messages])
 
-    async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
-        service = self._services[service_id]
+    async def messages(
+        self, service_id: int, subject: str, mode: ServiceMode = ServiceMode.SANDBOX
+    ) -> Sequence[Message]:
+        service = self._in_mode(mode, service_id)
         ids = service.batches.get(subject, [subject])
         return [service.messages[i] for i in ids if i in service.messages]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            records = self._services[message.service_id].messages
+            records = self._of(message).messages
             self._set(records, message.processing_id, message)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        records = self._services[query.service_id].messages
+        records = self._in_mode(query.mode, query.service_id).messages
         first = query.offset
         if not query.filtered:
             if first >= len(records):

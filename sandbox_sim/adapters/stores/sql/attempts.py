@@ -12,10 +12,10 @@ from sandbox_sim.adapters.stores.sql.rows import (
     maybe_moment,
     to_micros,
 )
-from sandbox_sim.adapters.stores.sql.statements import Beside, SqlBase, insert, select
+from sandbox_sim.adapters.stores.sql.statements import Beside, SqlBase, insert, select, where
 from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.networks.attempts import Attempt
+from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.vocabulary import Operation
@@ -117,6 +117,22 @@ class SqlAttempts(SqlBase):
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
         return [_to_attempt(row) for row in await self._fetch(_OF_PAYMENT, network_transaction_id)]
+
+    async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
+        condition, values = where(
+            {
+                "network = ?": query.network,
+                "service_id = ?": query.service_id,
+                "reference = ?": query.reference,
+                "network_id = ?": query.network_id,
+                "outcome = ?": query.outcome and query.outcome.value,
+                "created_at >= ?": maybe_micros(query.since),
+                "created_at < ?": maybe_micros(query.until),
+                "serial < (SELECT serial FROM attempts WHERE id = ?)": query.after,
+            }
+        )
+        page = select(_COLUMNS, "attempts", f"{condition} ORDER BY serial DESC LIMIT ?")
+        return [_to_attempt(row) for row in await self._fetch(page, *values, query.limit)]
 
     async def open_attempts(self) -> Mapping[str, int]:
         return {str(network): int(count) for network, count in await self._fetch(_COUNT_OPEN)}

@@ -1,6 +1,7 @@
 """The ledger of production mode in SQL. Amounts are exact, as text."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -13,7 +14,7 @@ from sandbox_sim.adapters.stores.sql.rows import (
 )
 from sandbox_sim.adapters.stores.sql.statements import SqlBase, insert, select, upsert, where
 from sandbox_sim.domain.double_entry.accounts import Account, AccountKind
-from sandbox_sim.domain.double_entry.entries import Entry, Leg, post
+from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Entry, Leg, Reason, post
 from sandbox_sim.domain.double_entry.holds import Hold, HoldState
 from sandbox_sim.domain.ledger import Account as Wallet
 
@@ -25,6 +26,16 @@ _ADD_LEG = insert("legs", ("entry", "account", "amount"))
 _LEGS = (
     f"SELECT {', '.join(_ACCOUNT)}, amount FROM legs JOIN accounts ON accounts.name = legs.account "
     "WHERE {condition} ORDER BY legs.number"
+)
+_LINES = (
+    f"SELECT legs.number, legs.entry, {', '.join(f'accounts.{name}' for name in _ACCOUNT)}, "
+    "legs.amount, entries.reason, entries.subject, entries.at FROM legs "
+    "JOIN accounts ON accounts.name = legs.account JOIN entries ON entries.number = legs.entry "
+    "WHERE {condition} ORDER BY legs.number DESC LIMIT ?"
+)
+_LAST_POSTED = (
+    "SELECT entries.at FROM legs JOIN entries ON entries.number = legs.entry "
+    "WHERE legs.account = ? ORDER BY legs.number DESC LIMIT 1"
 )
 _SAVE_HOLD = upsert("holds", "id", Hold._fields)
 _HOLD = select(Hold._fields, "holds", "id = ?")
@@ -61,6 +72,23 @@ class SqlBooks(SqlBase):
         found = await self._fetch(_LEGS.format(condition=condition), *values)
         return [Leg(_to_account(row[:-1]), Decimal(row[-1])) for row in found]
 
+    async def book_page(self, query: BookQuery) -> Sequence[BookLine]:
+        condition, values = where(
+            {
+                "accounts.service_id = ?": query.service_id,
+                "wallet = ?": query.wallet and query.wallet.value,
+                "reason = ?": query.reason and query.reason.value,
+                "subject = ?": query.subject,
+                "legs.number < ?": query.after,
+            }
+        )
+        found = await self._fetch(_LINES.format(condition=condition), *values, query.limit)
+        return [_to_line(row) for row in found]
+
+    async def last_posted_at(self, account: Account) -> datetime | None:
+        row = await self._fetch_one(_LAST_POSTED, str(account))
+        return None if row is None else to_datetime(row[0])
+
     async def save_hold(self, hold: Hold) -> None:
         await self._fetch(_SAVE_HOLD, *_from_hold(hold))
 
@@ -82,6 +110,12 @@ def _to_account(row: Row) -> Account:
     kind, asset, service_id, wallet, network = row
     of_wallet = None if wallet is None else Wallet(wallet)
     return Account(AccountKind(kind), asset, service_id, of_wallet, network)
+
+
+def _to_line(row: Row) -> BookLine:
+    number, entry, *account, amount, reason, subject, at = row
+    posted = _to_account(account), Decimal(amount), Reason(reason), subject, to_datetime(at)
+    return BookLine(number, entry, *posted)
 
 
 def _from_hold(hold: Hold) -> Row:

@@ -29,13 +29,13 @@ from sandbox_sim.domain.vocabulary import Operation
 
 Row = Sequence[Any]
 
-# The mode is not a column: each mode has a table of its own.
+# The mode is no column of transactions and messages: each mode has tables of its own.
 TRANSACTION: Final = (*Payment._fields, *Transaction._fields[1:-1])
 CARD_PAGE: Final = CardPage._fields
 CALLBACK: Final = Callback._fields
 JOB: Final = Job._fields
 POSTING: Final = Posting._fields
-MESSAGE: Final = Message._fields
+MESSAGE: Final = Message._fields[:-1]
 ENTRY: Final = Entry._fields
 INBOX_MESSAGE: Final = ("id", "at", "document")
 USER_RULE: Final = ("service_id", *UserRule._fields)
@@ -184,7 +184,7 @@ def to_posting(row: Row) -> Posting:
 
 def from_message(message: Message) -> Row:
     """A row in the order of `MESSAGE`."""
-    *plain, status, created_at, sent_at, provider_code, error_message = message
+    *plain, status, created_at, sent_at, provider_code, error_message, _mode = message
     return (
         *plain,
         status.value,
@@ -195,11 +195,11 @@ def from_message(message: Message) -> Row:
     )
 
 
-def to_message(row: Row) -> Message:
+def to_message(row: Row, mode: ServiceMode = ServiceMode.SANDBOX) -> Message:
     """A message from a row in the order of `MESSAGE`."""
     *plain, status, created_at, sent_at, provider_code, error_message = row
     times = to_datetime(created_at), maybe_moment(sent_at)
-    return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message))
+    return Message._make((*plain, SmsStatus(status), *times, provider_code, error_message, mode))
 
 
 def from_entry(entry: Entry) -> Row:

@@ -347,6 +347,31 @@ CREATE INDEX exchanges_by_attempt ON exchanges (attempt_id, number);
 ALTER TABLE attempts ADD COLUMN transaction_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX live_transactions_by_time ON live_transactions (initiated_at);
 """,
+    # SMS of mode P.
+    """
+CREATE TABLE live_messages (
+    number {serial},
+    service_id BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    processing_id TEXT NOT NULL,
+    batch_id TEXT,
+    customer_number TEXT NOT NULL,
+    message TEXT NOT NULL,
+    sender_id TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    char_count INTEGER NOT NULL,
+    page_count INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    sent_at BIGINT,
+    provider_code TEXT,
+    error_message TEXT
+);
+CREATE UNIQUE INDEX live_messages_by_position ON live_messages (service_id, position);
+CREATE INDEX live_messages_by_id ON live_messages (processing_id);
+CREATE INDEX live_messages_by_batch ON live_messages (batch_id) WHERE batch_id IS NOT NULL;
+CREATE INDEX live_messages_by_time ON live_messages (created_at);
+""",
 )
 
 

@@ -5,7 +5,7 @@ their order.
 """
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import ClassVar, Final
 
@@ -14,6 +14,7 @@ from sandbox_sim.adapters.stores.sql.attempts import SqlAttempts
 from sandbox_sim.adapters.stores.sql.books import SqlBooks
 from sandbox_sim.adapters.stores.sql.future_jobs import SqlFutureJobs
 from sandbox_sim.adapters.stores.sql.journal import SqlJournal
+from sandbox_sim.adapters.stores.sql.messages import SqlMessages
 from sandbox_sim.adapters.stores.sql.network_records import SqlNetworkRecords
 from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.snapshots import SqlSnapshots
@@ -29,7 +30,6 @@ from sandbox_sim.domain.jobs import DELIVERY_KINDS, Job
 from sandbox_sim.domain.ledger import Account, Audit, Balance, LedgerLine, LedgerQuery, Posting
 from sandbox_sim.domain.payments.card_page import CardPage
 from sandbox_sim.domain.payments.transactions import STATUS_RETENTION, Status, Transaction
-from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message
 from sandbox_sim.gateway.ports import Clock, JobLost
 
 _ADD_TRANSACTION = insert("transactions", rows.TRANSACTION)
@@ -69,17 +69,6 @@ _AUDIT = (
     "GROUP BY service_id, account, amount UNION ALL "
     "SELECT service_id, account, amount, 0 FROM balances WHERE {condition}"
 )
-_LAST_POSITION = "SELECT max(position) FROM messages WHERE service_id = ?"
-_ADD_MESSAGE = insert("messages", ("position", *rows.MESSAGE))
-_SAVE_MESSAGE = (
-    "UPDATE messages SET status = ?, sent_at = ?, provider_code = ?, error_message = ? "
-    "WHERE processing_id = ?"
-)
-_MESSAGES = select(
-    rows.MESSAGE,
-    "messages",
-    "service_id = ? AND (processing_id = ? OR batch_id = ?) ORDER BY position",
-)
 _ADD_INBOX_MESSAGE = insert("inbox", ("name", "size", *rows.INBOX_MESSAGE))
 _TRIM_INBOX = (
     "DELETE FROM inbox WHERE name = ? AND number <= "
@@ -105,11 +94,17 @@ _DELETE_CALLBACKS = (
 # How often a store deletes what has expired, in gateway time.
 CLEANUP_INTERVAL: Final = timedelta(minutes=1)
 _MAX_NUMBER: Final = 2**62
-_DAY_MICROS: Final = to_micros(to_datetime(0) + timedelta(days=1))
 
 
 class SqlUnit(
-    SqlJournal, SqlUserRules, SqlSnapshots, SqlAttempts, SqlBooks, SqlNetworkRecords, SqlFutureJobs
+    SqlJournal,
+    SqlUserRules,
+    SqlSnapshots,
+    SqlMessages,
+    SqlAttempts,
+    SqlBooks,
+    SqlNetworkRecords,
+    SqlFutureJobs,
 ):
     """The `Unit` of both databases; the subclasses add what differs."""
 
@@ -192,10 +187,6 @@ class SqlUnit(
     async def list_callbacks(self, listing: Listing) -> Sequence[Callback]:
         found = await self._listed("callbacks", rows.CALLBACK, "id", listing)
         return [rows.to_callback(row) for row in found]
-
-    async def list_messages(self, listing: Listing) -> Sequence[Message]:
-        found = await self._listed("messages", rows.MESSAGE, "processing_id", listing)
-        return [rows.to_message(row) for row in found]
 
     async def add_job(self, job: Job) -> None:
         due_at, kind, service_id, subject, _ = job
@@ -293,46 +284,6 @@ class SqlUnit(
             for key, amounts in posted.items()
         ]
 
-    async def add_messages(self, messages: Sequence[Message]) -> None:
-        service_id = messages[0].service_id
-        await self._lock("messages", service_id)
-        last = await self._last_position(service_id)
-        numbered = enumerate(map(rows.from_message, messages), last + 1)
-        await self._execute_many(_ADD_MESSAGE, [(position, *row) for position, row in numbered])
-
-    async def messages(self, service_id: int, subject: str) -> Sequence[Message]:
-        found = await self._fetch(_MESSAGES, service_id, subject, subject)
-        return [rows.to_message(row) for row in found]
-
-    async def save_messages(self, messages: Sequence[Message]) -> None:
-        changes = [(*row[-5:-4], *row[-3:], row[0]) for row in map(rows.from_message, messages)]
-        await self._execute_many(_SAVE_MESSAGE, changes)
-
-    async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
-        values: list[object]
-        if query.filtered:
-            condition, values = _history_filters(query)
-            count = await self._fetch_one(
-                f"SELECT count(*) FROM messages WHERE {condition}", *values
-            )
-            total = count[0] if count else 0
-            page = f"{condition} ORDER BY position DESC LIMIT ? OFFSET ?"
-            values += [query.limit, query.offset]
-        else:
-            # Positions have no gaps, so every page costs the same.
-            total = await self._last_position(query.service_id)
-            page = "service_id = ? AND position <= ? AND position > ? ORDER BY position DESC"
-            newest = total - query.offset
-            values = [query.service_id, newest, newest - query.limit]
-        if query.offset >= total:
-            return [], total
-        found = await self._fetch(select(rows.MESSAGE, "messages", page), *values)
-        return [rows.to_message(row) for row in found], total
-
-    async def _last_position(self, service_id: int) -> int:
-        row = await self._fetch_one(_LAST_POSITION, service_id)
-        return (row[0] or 0) if row else 0
-
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         size = inbox.size_of(message)
         await self._fetch(_ADD_INBOX_MESSAGE, name, size, *rows.from_inbox_message(message))
@@ -376,19 +327,3 @@ class SqlUnit(
 def _expiry_bound(now: datetime) -> int:
     """Transactions initiated at this time or before are over, unless they will still settle."""
     return to_micros(now - STATUS_RETENTION)
-
-
-def _history_filters(query: HistoryQuery) -> tuple[str, list[object]]:
-    """The filters as a condition with its values; both days are included whole."""
-    found: list[tuple[str, object]] = [("service_id = ?", query.service_id)]
-    if query.status is not None:
-        found.append(("status = ?", query.status.value))
-    if query.batch_id is not None:
-        found.append(("batch_id = ?", query.batch_id))
-    if query.start_date is not None:
-        first = datetime.combine(query.start_date, time(), UTC)
-        found.append(("created_at >= ?", to_micros(first)))
-    if query.end_date is not None:
-        first = datetime.combine(query.end_date, time(), UTC)
-        found.append(("created_at < ?", to_micros(first) + _DAY_MICROS))
-    return " AND ".join(each for each, _ in found), [value for _, value in found]

@@ -1,0 +1,226 @@
+"""SMS of mode P: queued, charged, sent over a network, refunded where it fails (D32, D39)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.domain.ledger import Account as Wallet
+from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsRequest
+from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.gateway.networks.live_records import LiveRecords
+from sandbox_sim.gateway.networks.manual_actions import LiveActions
+from sandbox_sim.gateway.ports.network import SubmitResult
+from tests.gateway.networks.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, TAKES_ALL, Desk
+from tests.records import SERVICE
+
+UNITS = f"service/{SERVICE}/sms/available/SMS"
+FIRST, SECOND = "0244000001", "233540000009"
+
+pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
+
+
+async def send(desk: Desk, *recipients: str, **fields: Any) -> Reply:
+    asked = {"msg_body": "Your code is 1234", "sender_id": "Shop", **fields}
+    bulk = asked.pop("bulk", len(recipients) > 1)
+    request = SmsRequest(SERVICE, list(recipients or (FIRST,)), bulk=bulk, **asked)
+    return await desk.sms.send(request, lambda: "http://gateway.test")
+
+
+async def a_desk(units: int = 10) -> Desk:
+    desk = Desk()
+    if units:
+        await LiveActions(desk.store, desk.clock, desk.recorder).topup(SERVICE, Wallet.SMS, units)
+    return desk
+
+
+async def messages(desk: Desk) -> Sequence[Message]:
+    return await desk.store.run(lambda unit: unit.list_messages(Listing()))
+
+
+async def statuses(desk: Desk) -> list[str]:
+    return [each.status.value for each in reversed(await messages(desk))]
+
+
+def data(reply: Reply) -> Any:
+    assert reply.fields is not None
+    return reply.fields["response_data"]
+
+
+async def test_a_message_is_queued_charged_and_sent() -> None:
+    desk = await a_desk()
+
+    answer = data(await send(desk))
+    assert (answer["status"], answer["status_code"]) == ("QUEUED", "Q")
+    assert (answer["units_charged"], answer["sms_balance"]) == (1, 9)
+    assert desk.first.submits == []
+
+    await desk.run_due()
+    (request,) = desk.first.submits
+    assert (request.operation, request.party, request.text) == (
+        Operation.SMS,
+        "233244000001",
+        "Your code is 1234",
+    )
+    assert await statuses(desk) == ["QUEUED"]
+
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+    (message,) = await messages(desk)
+    assert (message.status, message.sent_at) == ("SENT", desk.clock.now())
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_a_failure_is_refunded_in_the_books() -> None:
+    desk = await a_desk()
+    await send(desk, msg_body="x" * 200)  # two pages
+    await desk.run_due()
+    assert (await desk.balances())[UNITS] == 8
+
+    desk.first.statuses.append(FAILED)
+    await desk.wait(seconds=15)
+
+    (message,) = await messages(desk)
+    assert (message.status, message.error_message, message.sent_at) == (
+        "REFUNDED",
+        "no funds",
+        None,
+    )
+    assert (await desk.balances())[UNITS] == 10
+
+
+@pytest.mark.parametrize(
+    "result", [SubmitResult(Outcome.REFUSED, code="019", reason="no such number"), NOT_SENT]
+)
+async def test_what_the_network_did_not_take_is_refunded(result: SubmitResult) -> None:
+    desk = await a_desk()
+    desk.first.results.append(result)
+    desk.second.results.append(result)
+
+    await send(desk)
+    await desk.run_due()
+    await desk.run_due()
+
+    assert await statuses(desk) == ["REFUNDED"]
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_the_next_network_is_tried_only_where_nothing_was_sent() -> None:
+    desk = await a_desk()
+    desk.first.results.append(NOT_SENT)
+    await send(desk)
+    await desk.run_due()
+    await desk.run_due()
+
+    (first,), (second,) = desk.first.submits, desk.second.submits
+    assert first.reference != second.reference
+    desk.second.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+    assert await statuses(desk) == ["SENT"]
+
+    desk.first.results.append(LOST)
+    await send(desk)
+    await desk.run_due()
+    await desk.wait(seconds=15)
+    assert len(desk.second.submits) == 1
+    assert await statuses(desk) == ["SENT", "QUEUED"]
+
+
+async def test_each_recipient_has_an_attempt_of_its_own() -> None:
+    desk = await a_desk()
+    answer = data(await send(desk, FIRST, SECOND))
+    assert (answer["total_units_charged"], answer["sms_balance"]) == (2, 8)
+    await desk.run_due()
+
+    desk.first.statuses.extend([SUCCEEDED, FAILED])
+    await desk.wait(seconds=15)
+
+    assert sorted(await statuses(desk)) == ["REFUNDED", "SENT"]
+    assert len({each.reference for each in desk.first.submits}) == 2
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
+    desk = await a_desk(units=0)
+    assert (await send(desk)).code == "237"
+
+    desk = await a_desk(units=1)
+    assert (await send(desk, FIRST, SECOND)).code == "237"
+    assert await messages(desk) == []
+    assert (await desk.balances())[UNITS] == 1
+
+
+@pytest.mark.parametrize(
+    ("recipients", "fields", "code"),
+    [
+        (("12345",), {}, "371"),
+        ((FIRST, "441234567890"), {}, "389"),
+        ((FIRST,), {"sender_id": " "}, "216"),
+        ((FIRST,), {"msg_body": " "}, "371"),
+    ],
+)
+async def test_what_is_refused(recipients: Any, fields: dict[str, Any], code: str) -> None:
+    desk = await a_desk()
+
+    assert (await send(desk, *recipients, **fields)).code == code
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_without_a_network_nothing_is_taken() -> None:
+    desk = Desk()
+    no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
+    desk.first.capabilities = desk.second.capabilities = no_sms
+    await LiveActions(desk.store, desk.clock, desk.recorder).topup(SERVICE, Wallet.SMS, 5)
+
+    assert (await send(desk)).code == "371"
+    assert (await desk.balances())[UNITS] == 5
+
+
+async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
+    desk = await a_desk()
+    await send(desk)
+    desk.first.blocked = asyncio.Event()
+    running = asyncio.create_task(desk.run_due())
+    await desk.first.arrived.wait()
+    desk.store.failures = 1  # what came of the submit is not recorded
+    desk.first.blocked.set()
+    await running
+    assert await statuses(desk) == ["QUEUED"]
+
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+
+    assert len(desk.first.submits) == 1
+    assert await statuses(desk) == ["SENT"]
+
+
+async def test_history_and_balance_are_those_of_mode_p() -> None:
+    desk = await a_desk()
+    await send(desk)
+
+    (item,) = data(await desk.sms.history(HistoryQuery(SERVICE)))
+    balance = data(await desk.sms.balance(SERVICE))
+    other = data(await desk.sms.balance(SERVICE + 1))
+
+    assert (item["status"], item["message"]) == ("QUEUED", "Your code is 1234")
+    assert (balance["sms_balance"], other["sms_balance"]) == (9, 0)
+
+
+async def test_a_message_without_an_outcome_waits_for_a_person() -> None:
+    desk = await a_desk()
+    await send(desk)
+    desk.first.results.append(LOST)
+    await desk.run_due()
+    await desk.wait(days=1)
+
+    records = LiveRecords(desk.store, desk.clock, desk.networks)
+    (found,) = await records.waiting()
+    (message,) = await messages(desk)
+    assert (found["operation"], found["transaction_id"]) == ("sms", message.processing_id)
+    assert Decimal(found["amount"]) == 1
