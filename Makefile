@@ -46,6 +46,9 @@ fuzz: $(VENV)/.installed-dev  ## send random bodies and byte streams; make fuzz 
 openapi-test: $(VENV)/.installed $(VENV)-schemathesis/.installed  ## schemathesis against a live server
 	.ci/schemathesis $(BIN) $(VENV)-schemathesis/bin
 
+screenshots: $(VENV)/.installed-dev  ## write docs/screenshots/ with Chromium
+	$(BIN)/python -m tests.demo.screenshots
+
 fidelity: $(VENV)/.installed-dev  ## write docs/fidelity.md from the rules, the code and the tests
 	$(BIN)/python -m tests.fidelity --write
 
@@ -73,4 +76,4 @@ $(VENV)-schemathesis/.installed: $(BIN)/python constraints.txt
 	$(VENV)-schemathesis/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt schemathesis
 	@touch $@
 
-.PHONY: help run wheel test check format bench chaos attack fuzz openapi-test fidelity clean
+.PHONY: help run wheel test check format bench chaos attack fuzz openapi-test screenshots fidelity clean

@@ -2,6 +2,7 @@
 
 Every acknowledged send must be in the history once, every balance be right, the callback of every
 accepted payment have arrived, and none of a rejected one. The exit code is 1 if one of these fails.
+With --production the server is a production server, and a second gateway is its network.
 """
 
 import argparse
@@ -11,17 +12,22 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import Any, TypeVar
 
 from chaos import report
 from chaos.database import Database, GivenDatabase, NoDatabase, OwnDatabase
 from chaos.final_state import NoAnswer
+from chaos.production import proof as production_proof, report as production_report
+from chaos.production.run import run as run_production
 from chaos.proof import prove
-from chaos.run import Outcome, Plan, run
+from chaos.proof.claim import Claim
+from chaos.run import Plan, run
 from chaos.servers import NotReady
+
+T = TypeVar("T")
 
 ENVIRONMENT_DSN = "SANDBOX_SIM_TEST_POSTGRES"
 
@@ -46,6 +52,11 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--restart-postgres", action="store_true", help="once, half way; needs its own database"
     )
+    parser.add_argument(
+        "--production",
+        action="store_true",
+        help="kill production servers, with a second gateway as their network",
+    )
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1: without a kill there is nothing to prove")
@@ -60,7 +71,7 @@ def database_of(options: argparse.Namespace, directory: Path) -> Database | None
     return GivenDatabase(options.postgres) if options.postgres else OwnDatabase(directory)
 
 
-async def until_terminated(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def until_terminated(work: Coroutine[Any, Any, T]) -> T:
     """Stop on SIGTERM as on Ctrl-C, so that a time limit leaves no server behind."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -76,14 +87,33 @@ def chaos(options: argparse.Namespace, directory: Path) -> int:
         database=database_of(options, directory),
         restart_database=options.restart_postgres,
     )
-    tell(f"chaos on {options.store}: seed {plan.seed}, {plan.rounds} rounds, logs in {directory}")
+    kind = "production " if options.production else ""
+    tell(
+        f"chaos of {kind}on {options.store}: seed {plan.seed}, {plan.rounds} rounds, "
+        f"logs in {directory}"
+    )
+    claims = _production(plan) if options.production else _sandbox(plan)
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+def _sandbox(plan: Plan) -> Sequence[Claim]:
     outcome = asyncio.run(until_terminated(run(plan, tell)))
     claims = prove(outcome.facts)
-    tell(report.codes(outcome.facts))
-    for line in report.lines_of(claims):
+    _report(report.codes(outcome.facts), claims, report.closing(plan.rounds, outcome))
+    return claims
+
+
+def _production(plan: Plan) -> Sequence[Claim]:
+    outcome = asyncio.run(until_terminated(run_production(plan, tell)))
+    claims = production_proof.prove(outcome.seen)
+    last = production_report.closing(plan.rounds, outcome)
+    _report(production_report.codes(outcome), claims, last)
+    return claims
+
+
+def _report(codes: str, claims: Sequence[Claim], last: str) -> None:
+    for line in (codes, *report.lines_of(claims), last):
         tell(line)
-    tell(report.closing(plan.rounds, outcome))
-    return 0 if all(claim.holds for claim in claims) else 1
 
 
 def main() -> int:
@@ -99,7 +129,8 @@ def main() -> int:
     if code == 0:
         shutil.rmtree(directory)
     else:
-        again = f"--store {options.store} --rounds {options.rounds} --seed {options.seed}"
+        kind = "--production " if options.production else ""
+        again = f"{kind}--store {options.store} --rounds {options.rounds} --seed {options.seed}"
         print(f'again: make chaos ARGS="{again}"; kept {directory}', file=sys.stderr)
     return code
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Final
 
 from chaos.facts import Facts, Outage
 
-READY_WITHIN_S: Final = 20.0
+READY_WITHIN_S: Final = 60.0
 _TAIL: Final = 30
 # Ports that the system does not assign by itself, so the port of a dead server stays free.
 _PORTS: Final = range(20_000, 30_000)
@@ -24,6 +25,7 @@ _SETTINGS: Final = (
     "callback_retry_interval_s=0.5",
     "callback_timeout_s=10",
 )
+_OPTIONS: Final = tuple(part for setting in _SETTINGS for part in ("--set", setting))
 
 
 class NotReady(Exception):
@@ -44,16 +46,27 @@ def quiet_port() -> int:
 
 
 class Server:
-    """A server that is killed and started again; one process of `sandbox-sim serve` at a time."""
+    """A server that is killed and started again; one process of `sandbox-sim serve` at a time.
 
-    def __init__(self, index: int, port: int, store: str, directory: Path, facts: Facts) -> None:
+    options: more of its options; by default those of a sandbox whose delays are short.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        port: int,
+        store: str,
+        directory: Path,
+        facts: Facts,
+        options: Sequence[str] = _OPTIONS,
+    ) -> None:
         self.index = index
         self.url = f"http://127.0.0.1:{port}"
         self._facts = facts
         self._log = directory / f"server-{index}.log"
         self._process: Process | None = None
         self._down_since: float | None = None
-        self._command = _command(port, store)
+        self._command = _command(port, store, options)
 
     async def spawn(self) -> None:
         """Start the process, without waiting until it is ready."""
@@ -121,6 +134,11 @@ class Server:
             said = "did not end" if code is None else f"ended with exit code {code}"
             self._facts.complaints.append(f"server {self.index} {said} on SIGTERM\n{self._tail()}")
 
+    def send(self, number: signal.Signals) -> None:
+        """Send the process a signal that does not end it."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def errors(self) -> Sequence[str]:
         """The log of the process, which has errors only."""
         return self._log.read_text(errors="replace").splitlines() if self._log.exists() else ()
@@ -129,7 +147,6 @@ class Server:
         return "\n".join(f"    {line}" for line in self.errors()[-_TAIL:])
 
 
-def _command(port: int, store: str) -> Sequence[str]:
-    settings = [part for setting in _SETTINGS for part in ("--set", setting)]
+def _command(port: int, store: str, options: Sequence[str]) -> Sequence[str]:
     serve = ["serve", "--port", str(port), "--store", store, "--log-level", "error"]
-    return [sys.executable, "-m", "sandbox_sim", *serve, *settings]
+    return [sys.executable, "-m", "sandbox_sim", *serve, *options]

@@ -13,9 +13,9 @@ ROOT = Path(__file__).parent.parent
 SOON = 90  # seconds; a bound, reached only when something is broken
 
 
-@pytest.mark.timeout(120)
-def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
-    command = [sys.executable, "-m", "chaos", "--rounds", "2", "--seed", "2026"]
+def chaos(*arguments: str, within_s: float) -> tuple[int, str]:
+    """The exit code of a run and what it printed."""
+    command = [sys.executable, "-m", "chaos", "--rounds", "2", "--seed", "2026", *arguments]
     with subprocess.Popen(  # noqa: S603 -- ourselves
         command,
         cwd=ROOT,
@@ -25,12 +25,18 @@ def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
         start_new_session=True,
     ) as run:
         try:
-            said, _ = run.communicate(timeout=SOON)
+            said, _ = run.communicate(timeout=within_s)
         finally:
             if run.poll() is None:
                 os.killpg(run.pid, signal.SIGKILL)  # its servers too
+    return run.returncode, said
 
-    assert run.returncode == 0, said
+
+@pytest.mark.timeout(120)
+def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
+    code, said = chaos(within_s=SOON)
+
+    assert code == 0, said
     assert "FAIL" not in said
     closing = said.splitlines()[-1]
     found = re.match(r"2 rounds, (\d+) kills, .* ([\d,]+) of them payments and sends ack", closing)
@@ -38,3 +44,18 @@ def test_nothing_is_lost_when_the_server_is_killed_under_load() -> None:
     kills, acknowledged = (int(number.replace(",", "")) for number in found.groups())
     assert kills >= 3, said  # one in each round, and one without load
     assert acknowledged > 20, said  # there was a load, even on a slow machine
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.decision("D39")
+def test_in_production_every_payment_ends_as_the_network_says() -> None:
+    """One kill under load, and one between submit and record."""
+    code, said = chaos("--production", "--clients", "4", within_s=2 * SOON)
+
+    assert code == 0, said
+    assert "FAIL" not in said
+    assert "killed between submit and record\n" in said
+    found = re.search(r"([\d,]+) of them charged, (\d+) repeated", said)
+    assert found is not None, said
+    assert int(found[1].replace(",", "")) > 4, said  # more than the deposits before the load
+    assert found[2] == "0"

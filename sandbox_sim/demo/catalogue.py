@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Final, NamedTuple
-
-from faker import Faker
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox_sim.demo.orders import Customer
+
+if TYPE_CHECKING:
+    from faker import Faker
 
 # The networks that sell airtime and hold wallets, with the prefixes that the sandbox takes.
 NETWORKS: Final = MappingProxyType({"MTN": "0244", "VOD": "0200", "AIR": "0270"})
@@ -70,6 +71,8 @@ def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
 
     magic_numbers: whether the gateway knows those above; only then their shoppers are there.
     """
+    from faker import Faker  # noqa: PLC0415 -- it takes longer to import than all else
+
     fake = Faker("tw_GH")
     fake.seed_instance(seed)
     goods = [
@@ -90,6 +93,6 @@ def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
     return Catalogue({each.kind: each for each in goods}, shoppers)
 
 
-def _name(fake: Faker) -> str:
+def _name(fake: "Faker") -> str:
     # Faker has some names with two capital letters.
     return f"{fake.first_name()} {fake.last_name()}".title()

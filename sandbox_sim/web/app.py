@@ -7,7 +7,8 @@ A browser gets pages in place of JSON errors.
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import product
 
@@ -94,9 +95,8 @@ def make_app(
         for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
             path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
             app.router.add_route(method, path, notified, expect_handler=expect)
-    for route in control_routes:
+    for route, path in zip(control_routes, _router_paths(control_routes), strict=True):
         handler = aiohttp_handler(route, guard)
-        path = _router_path(route, control_routes)
         for prefix in prefixes:
             app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
     return app
@@ -168,14 +168,21 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
     return error_response(ErrorCode(failure.status, code, ""), failure.reason)
 
 
-def _router_path(route: Route, table: Iterable[Route]) -> str:
-    """The path for the router, where a variable last part does not match the name of a sibling.
+def _router_paths(table: Sequence[Route]) -> list[str]:
+    """The path of each route for the router, where a variable part at the end is no sibling's name.
 
     So `GET /_sandbox/callbacks/find` gets HTTP 405: it does not look for a callback named find.
     """
+    names: defaultdict[str, set[str]] = defaultdict(set)  # by the path before them
+    for route in table:
+        parent, _, last = route.path.rpartition("/")
+        if re.fullmatch(r"\w+", last):
+            names[parent].add(last)
+    return [_router_path(route, names) for route in table]
+
+
+def _router_path(route: Route, names: Mapping[str, Collection[str]]) -> str:
     parent, _, last = route.path.rpartition("/")
-    siblings = {each.path.removeprefix(f"{parent}/") for each in table}
-    names = sorted(each for each in siblings if re.fullmatch(r"\w+", each))
-    if not names or not re.fullmatch(r"{\w+}", last):
+    if parent not in names or not re.fullmatch(r"{\w+}", last):
         return route.path
-    return f"{parent}/{last[:-1]}:(?!(?:{'|'.join(names)})$)[^{{}}/]+}}"
+    return f"{parent}/{last[:-1]}:(?!(?:{'|'.join(sorted(names[parent]))})$)[^{{}}/]+}}"

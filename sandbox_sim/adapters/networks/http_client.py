@@ -174,8 +174,13 @@ class NetworkHttpClient:
         body: bytes,
         *,
         attempt_id: str,
+        within_s: float | None = None,
     ) -> HttpAnswer | NoAnswer:
-        """Send a request that makes a network do something, once."""
+        """Send a request that makes a network do something, once.
+
+        within_s: what is left of the timeout where a request for a token took a part of it; real
+        time in seconds.
+        """
         if self._submits is None:
             return NoAnswer(may_have_arrived=False, problem="the network is not open")
         session, sending = self._submits, _Sending()
@@ -193,7 +198,7 @@ class NetworkHttpClient:
                 return await _whole(response)
 
         began = self._clock.monotonic()
-        answer = await self._answered(exchange())
+        answer = await self._answered(exchange(), within_s)
         if isinstance(answer, NoAnswer):
             answer = answer._replace(may_have_arrived=sending.connected)
         self._tell(_Request("submit", attempt_id, method, url, headers, body), answer, began)
@@ -240,9 +245,11 @@ class NetworkHttpClient:
             **options,  # type: ignore[arg-type]
         )
 
-    async def _answered(self, exchange: Coroutine[None, None, HttpAnswer]) -> HttpAnswer | NoAnswer:
+    async def _answered(
+        self, exchange: Coroutine[None, None, HttpAnswer], within_s: float | None = None
+    ) -> HttpAnswer | NoAnswer:
         """What an exchange came to; nothing but a cancellation is raised."""
-        seconds = self._timeout.total_seconds()
+        seconds = self._timeout.total_seconds() if within_s is None else within_s
         try:
             async with self._clock.timeout(seconds):
                 return await exchange

@@ -1,6 +1,10 @@
 """What the settings of all adapters share."""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from sandbox_sim.http_addresses import BadAddress, check
 
 
 class AdapterSettings(BaseModel):
@@ -10,6 +14,18 @@ class AdapterSettings(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def _without_slash(text: str) -> str:
+    try:
+        check(text)
+    except BadAddress as error:
+        raise ValueError(str(error)) from None
+    return text.rstrip("/")
+
+
+# The address of an HTTP API, without a slash at its end.
+BaseUrl = Annotated[str, AfterValidator(_without_slash)]
 
 
 def problems_of(error: ValidationError) -> str:

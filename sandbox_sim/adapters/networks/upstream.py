@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Any, Final, Self
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from sandbox_sim.adapters.networks.cassettes import BadCassette
 from sandbox_sim.adapters.networks.http_client import (
@@ -25,7 +25,7 @@ from sandbox_sim.adapters.networks.http_client import (
 )
 from sandbox_sim.adapters.networks.recording import HttpExchanges, Recorder
 from sandbox_sim.adapters.networks.replay import Replay
-from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
+from sandbox_sim.adapters.networks.settings import AdapterSettings, BaseUrl, problems_of
 from sandbox_sim.adapters.networks.upstream_wire import (
     HISTORY,
     OUTCOMES,
@@ -63,25 +63,16 @@ from sandbox_sim.gateway.ports.network import (
     SubmitResult,
     UnreadableNotification,
 )
-from sandbox_sim.http_addresses import BadAddress, check
 
 # A message is sought in so many pages of the history, and in no more.
 _HISTORY_PAGES: Final = 20
 _HISTORY_LIMIT: Final = 100
 
 
-def _address(text: str) -> str:
-    try:
-        check(text)
-    except BadAddress as error:
-        raise ValueError(str(error)) from None
-    return text.rstrip("/")
-
-
 class UpstreamSettings(AdapterSettings):
     """The settings of a network with `adapter = "upstream"`."""
 
-    base_url: Annotated[str, AfterValidator(_address)] = Field(
+    base_url: BaseUrl = Field(
         "", description="Address of the other gateway, with its prefix where it has one."
     )
     client_key: str = Field("", description="Of our account at the other gateway.")

@@ -90,6 +90,7 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
             click.echo(f"  certificate authority: {authority}")
         if host.name != settings.host:
             click.echo(f"  from other machines: any address of this one, port {port}")
+        click.echo(f"  dashboard: {url}/")
         click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
         if first == SANDBOX_CLIENT:
             pair = f"{first.client_key}:{first.secret_key}"

@@ -265,12 +265,20 @@ def shown(transaction: Transaction) -> TransactionView:
     }
 
 
-def status_record(transaction: Transaction) -> dict[str, object]:
-    """`response_data` of `get_transaction_status`."""
+def status_record(transaction: Transaction, failure_reason: str = "") -> dict[str, object]:
+    """`response_data` of `get_transaction_status`.
+
+    failure_reason: follows the description of a failed transaction.
+    """
     wording = WORDING[transaction.status]
+    description = wording.description
+    if failure_reason and transaction.status is Status.FAILED:
+        # Another gateway of this interface begins its own with the description.
+        detail = failure_reason.removeprefix(description).removeprefix(":").strip()
+        description = f"{description}: {detail}" if detail else description
     return {
         "network_transaction_id": transaction.network_transaction_id,
-        "status_desc": wording.description,
+        "status_desc": description,
         "transaction_id": transaction.transaction_id,
         "status": transaction.status.value,
         "message": wording.message,

@@ -97,9 +97,7 @@ class FaultServer:
         self.connections += 1
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
-                if self._faults and self._faults[0] is Fault.CLOSE_BEFORE_READ:
-                    self._faults.popleft()
-                    _reset(writer)
+                if self._closes_before_read(writer):
                     return
                 while await self._exchange(reader, writer):
                     pass
@@ -110,7 +108,10 @@ class FaultServer:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer; whether the connection stays."""
-        request = await _read(reader)
+        began = await reader.readexactly(1)
+        if self._closes_before_read(writer):  # a connection that was kept from an earlier request
+            return False
+        request = await _read(began, reader)
         self._note(request)
         fault = self._faults.popleft() if self._faults else None
         match fault:
@@ -132,6 +133,14 @@ class FaultServer:
             return False
         keeps = request.headers.get("connection", "").lower() != "close"
         return keeps and fault is not Fault.HALF_ANSWER
+
+    def _closes_before_read(self, writer: asyncio.StreamWriter) -> bool:
+        """Reset the connection if that is the fault that is due."""
+        if not self._faults or self._faults[0] is not Fault.CLOSE_BEFORE_READ:
+            return False
+        self._faults.popleft()
+        _reset(writer)
+        return True
 
     def _reply(self, request: HttpRequest, fault: Fault | None) -> HttpReply:
         if fault is not None and fault in _CANNED:
@@ -172,8 +181,8 @@ def closed_address() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-async def _read(reader: asyncio.StreamReader) -> HttpRequest:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+async def _read(began: bytes, reader: asyncio.StreamReader) -> HttpRequest:
+    head = (began + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.split("\r\n")[:-2]
     method, path, _version = first.split(" ")
     headers = {}

@@ -167,6 +167,8 @@ async def close_ends_everything(peer: Peer) -> None:
     if Fault.SILENCE not in peer.faults:
         raise NotProven("the other side always answers at once")
     async with opened(peer) as bench:
+        if peer.tokens is not None:
+            await bench.submit(bench.request(reference="first, for a token"))
         peer.misbehave(Fault.SILENCE)
         request = bench.request()
         sending = asyncio.create_task(bench.submit(request))

@@ -14,15 +14,14 @@ from aiohttp import web
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.control.listing import Listing as PageOf
 from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
-from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
-from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.gateway.control.clock_view import shown as clock_shown
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.ports import Clock, Store
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+from sandbox_sim.web.pages.clock_jobs import due_jobs
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.listing import Listing
 from sandbox_sim.web.pages.samples import samples_json
@@ -45,17 +44,6 @@ VIEWS: Final = {
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 _RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
 _LEDGER_PAGE: Final = 100
-_JOBS_SHOWN: Final = 8
-# Each kind of job in a word, and before the id of what it works on.
-_WORK: Final[Mapping[JobKind, tuple[str, str]]] = {
-    JobKind.SETTLE: ("settlement", "settle payment"),
-    JobKind.SETTLE_SMS: ("SMS", "settle SMS"),
-    JobKind.DELIVER: ("callback", "send callback"),
-    JobKind.RELEASE: ("held callback", "release callback"),
-    JobKind.DELIVER_LIVE: ("callback", "send callback"),
-    JobKind.ASK_NETWORK: ("question to a network", "ask a network about attempt"),
-    JobKind.READ_NOTIFICATION: ("notification", "read notification"),
-}
 _RULES_PAGE: Final = 200
 
 
@@ -182,12 +170,4 @@ class DashboardRoutes:
         }
 
     async def _clock_context(self) -> Mapping[str, Any]:
-        jobs = await self._store.run(lambda unit: unit.next_jobs(_JOBS_SHOWN))
-        return {**clock_shown(self._clock), "jobs": [_due(job) for job in jobs]}
-
-
-def _due(job: Job) -> Mapping[str, str]:
-    """What a job will do: in a word, and in a sentence without its end."""
-    short, words = _WORK[job.kind]
-    about = f"{words} {job.subject} of service {job.service_id}"
-    return {"at": iso(job.due_at), "short": short, "words": about}
+        return {**clock_shown(self._clock), "jobs": await due_jobs(self._store)}

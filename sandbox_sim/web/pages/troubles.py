@@ -45,5 +45,5 @@ def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
 
 def _reason(attempt: Any) -> str:
     if attempt["status_code"] is not None:
-        return f"were answered HTTP {attempt['status_code']}"
+        return f"got HTTP {attempt['status_code']}"
     return f"got no answer: {attempt['verdict'].partition(': ')[2]}"

@@ -54,6 +54,11 @@ async def test_fifty_submits_renew_an_expired_token_once() -> None:
     await prove(OF[TOKENS], http_peer(broken.TokenDialect(broken.WithTokens)))
 
 
+@pytest.mark.parametrize("name", ["close_ends_everything", "status_under_close_before_read"])
+async def test_a_proof_that_breaks_an_exchange_breaks_no_request_for_a_token(name: str) -> None:
+    await prove(OF[name], http_peer(broken.TokenDialect(broken.WithTokens)))
+
+
 async def test_an_adapter_that_renews_for_each_submit_is_found() -> None:
     with pytest.raises(Disproved, match="asked for 50 tokens"):
         await prove(OF[TOKENS], http_peer(broken.TokenDialect(broken.RenewsForEach)))

@@ -9,6 +9,7 @@ import pytest
 
 from sandbox_sim.testing.network_contract import NetworkContract, Peer, PeerFactory, http_peer
 from sandbox_sim.testing.network_contract.bench import CANARY_CARD
+from tests.adapters.networks.momo_peer import momo_peer
 from tests.adapters.networks.simulated_peer import simulated_peer
 from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
@@ -26,6 +27,11 @@ class TestSimulated(NetworkContract):
 class TestUpstream(NetworkContract):
     def peer(self) -> PeerFactory:
         return http_peer(UpstreamDialect())
+
+
+class TestMtnMomo(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return momo_peer()
 
 
 def texts_in(folder: Path) -> dict[str, str]:

@@ -46,6 +46,7 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
 
         code, out, err = end(server, signal.SIGTERM)
         assert (code, err) == (0, "")
+        assert f"  dashboard: {url}/\n" in out
         assert "credentials: sandbox_key:sandbox_secret" in out
         assert f"{url}/_sandbox/inbox/" in out
         assert f"state: {tmp_path}" in out

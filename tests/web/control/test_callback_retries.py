@@ -106,7 +106,7 @@ class TestOne:
         assert await shown(sandbox) == callback
 
     async def test_one_that_is_not_there(self, sandbox: Sandbox) -> None:
-        assert_error(await post(sandbox, "callbacks/C1/retry"), 404, "callbacks has no 'C1'")
+        assert_error(await post(sandbox, "callbacks/C1/retry"), 404, "no 'C1' among the callbacks")
 
     async def test_it_takes_no_fields(self, sandbox: Sandbox) -> None:
         assert_error(await post(sandbox, "callbacks/C1/retry", url=DEAD), 400, "url")

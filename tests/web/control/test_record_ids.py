@@ -75,7 +75,7 @@ class TestTransactions:
         name = path.rpartition("/")[2]
         seen = await ask(paid, "GET", f"/_sandbox/{path}")
 
-        assert_error(seen, 404, f"transactions has no '{name}'")
+        assert_error(seen, 404, f"there is no '{name}' among the transactions")
 
 
 class TestCallbacks:

@@ -203,7 +203,13 @@ class TestTimeline:
         html = words(await page(sandbox))
 
         assert "Next: settlement" in html
-        assert "09:00:01 settle payment" in html
+        assert "09:00:01 T1 of service 55 becomes 000" in html
+
+    async def test_what_was_settled_by_hand_is_not_due_any_more(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await post(sandbox, "transactions/55/T1/settle", status="001")
+
+        assert "Next:" not in words(await page(sandbox))
 
     async def test_the_newest_alone_for_a_screen_beside_others(self, sandbox: Sandbox) -> None:
         await sandbox.collect(transaction_id="T1")
@@ -307,7 +313,7 @@ async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> No
 
     told = words(await page(sandbox, "?view=sms"))
 
-    assert f"3 callbacks to {sandbox.url}/nothing were answered HTTP 401" in told
+    assert f"3 callbacks to {sandbox.url}/nothing got HTTP 401" in told
     assert "Next attempt at 09:05:01" in told
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from sandbox_sim.adapters.stores.sql import rows
 from sandbox_sim.adapters.stores.sql.attempts import SqlAttempts
 from sandbox_sim.adapters.stores.sql.books import SqlBooks
+from sandbox_sim.adapters.stores.sql.future_jobs import SqlFutureJobs
 from sandbox_sim.adapters.stores.sql.journal import SqlJournal
 from sandbox_sim.adapters.stores.sql.messages import SqlMessages
 from sandbox_sim.adapters.stores.sql.network_records import SqlNetworkRecords
@@ -53,8 +54,6 @@ _RELEASE_CALLBACKS = (
     "AND number <= (SELECT number FROM callbacks WHERE id = ?) RETURNING number, id"
 )
 _ADD_JOB = insert("jobs", rows.JOB[:-1])
-_JOBS_AFTER = select(rows.JOB, "jobs", "lease_until = 0 AND due_at > ? ORDER BY due_at, number")
-_NEXT_JOBS = select(rows.JOB, "jobs", "lease_until = 0 ORDER BY due_at, number LIMIT ?")
 _BRING_FORWARD = (
     "UPDATE jobs SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END "
     "WHERE kind IN (?, ?) AND lease_until = 0 AND subject IN ({subjects}) RETURNING subject"
@@ -98,7 +97,14 @@ _MAX_NUMBER: Final = 2**62
 
 
 class SqlUnit(
-    SqlJournal, SqlUserRules, SqlSnapshots, SqlMessages, SqlAttempts, SqlBooks, SqlNetworkRecords
+    SqlJournal,
+    SqlUserRules,
+    SqlSnapshots,
+    SqlMessages,
+    SqlAttempts,
+    SqlBooks,
+    SqlNetworkRecords,
+    SqlFutureJobs,
 ):
     """The `Unit` of both databases; the subclasses add what differs."""
 
@@ -223,16 +229,6 @@ class SqlUnit(
     def _note_added(self, due_at: datetime) -> None:
         if self.earliest_added is None or due_at < self.earliest_added:
             self.earliest_added = due_at
-
-    async def jobs_after(self, moment: datetime) -> Sequence[Job]:
-        return [rows.to_job(row) for row in await self._fetch(_JOBS_AFTER, to_micros(moment))]
-
-    async def next_jobs(self, limit: int) -> Sequence[Job]:
-        return [rows.to_job(row) for row in await self._fetch(_NEXT_JOBS, limit)]
-
-    async def next_due(self) -> datetime | None:
-        row = await self._fetch_one("SELECT min(due_at) FROM jobs WHERE lease_until = 0")
-        return None if row is None or row[0] is None else to_datetime(row[0])
 
     async def balance(self, service_id: int, account: Account) -> Balance | None:
         await self._lock("balance", service_id, account)

@@ -326,7 +326,7 @@ function step(by) {
 }
 
 const keys = {
-  "/": () => $("[data-search] [name=q]")?.focus(),
+  "/": () => $("[data-search] [name=q]")?.select(),
   "?": () => $("#help").showModal(),
   j: () => step(1),
   k: () => step(-1),

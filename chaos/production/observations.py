@@ -1,0 +1,105 @@
+"""What was seen from outside in a run of production. Data only."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from chaos.facts import ACCEPTED, FAULT, Facts
+
+DUPLICATE = "219"
+REFUSALS = frozenset({"015", "019", "402"})
+PENDING, SUCCEEDED, FAILED = "002", "000", "001"
+
+
+@dataclass(slots=True)
+class Purchase:
+    """A payment with a unique `transaction_id`, and the codes of all its requests, in order.
+
+    operation: collect, deposit or payout.
+    codes: None is a request whose connection broke before the answer.
+    status: at our gateway in the end; None where it is not found.
+    settled: whether a person decided it. The network refused a repeat, after a kill; that says
+    nothing for certain about the first request, so the payment waits.
+    """
+
+    service_id: int
+    transaction_id: str
+    operation: str
+    amount: Decimal
+    codes: list[str | None] = field(default_factory=list)
+    status: str | None = None
+    settled: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether an answer says that our gateway has the payment.
+
+        A 219 does not: a refusal of the network may have come after it.
+        """
+        return not ACCEPTED.isdisjoint(self.codes)
+
+
+@dataclass(slots=True)
+class Charges:
+    """What the network did with one `transaction_id`.
+
+    codes: of all submits that arrived. status: in the end; None where it has no record.
+    """
+
+    codes: list[str] = field(default_factory=list)
+    status: str | None = None
+
+    @property
+    def times(self) -> int:
+        """How often it was charged."""
+        return sum(code in ACCEPTED for code in self.codes)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the network said no to every submit that arrived."""
+        return bool(self.codes) and REFUSALS.issuperset(self.codes)
+
+
+@dataclass(slots=True)
+class Books:
+    """The double-entry books of our gateway.
+
+    assets: the sum of all legs of each asset. wrong: accounts whose balance is not the sum of their
+    legs. open_holds: ids of holds of this run that have not ended. held: what is held, by service.
+    available: what a service may spend, by service and wallet.
+    """
+
+    assets: dict[str, Decimal] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    open_holds: list[str] = field(default_factory=list)
+    held: dict[int, Decimal] = field(default_factory=dict)
+    available: dict[tuple[int, str], Decimal] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Observations:
+    """Everything that was seen.
+
+    facts: callbacks and complaints. between: payments whose server was killed after the
+    network had them and before it had answered. raced: payments that were sent to two servers at
+    once. database_away: whether the database was restarted.
+    """
+
+    facts: Facts = field(default_factory=Facts)
+    purchases: list[Purchase] = field(default_factory=list)
+    charges: dict[tuple[int, str], Charges] = field(default_factory=dict)
+    books: Books = field(default_factory=Books)
+    between: list[Purchase] = field(default_factory=list)
+    raced: int = 0
+    database_away: bool = False
+
+    def is_refused(self, purchase: Purchase) -> bool:
+        """Whether the answers say that our gateway does not have a payment.
+
+        A fault says so, unless the database was away: then its commit may have succeeded.
+        """
+        codes = {None, FAULT} if self.database_away else {None}
+        return not purchase.accepted and codes.isdisjoint(purchase.codes)
+
+    def charges_of(self, purchase: Purchase) -> Charges:
+        """What the network did with a payment."""
+        return self.charges.get((purchase.service_id, purchase.transaction_id), Charges())

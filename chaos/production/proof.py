@@ -1,0 +1,184 @@
+"""The proof: a pure function from the observations to claims. D32, D39."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Final
+
+from chaos.facts import ACCEPTED
+from chaos.production.observations import (
+    DUPLICATE,
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    Observations,
+    Purchase,
+)
+from chaos.proof.claim import Claim, claim
+
+# The operation that fills a wallet, and the one that empties it.
+_INTO: Final = {"collect": "collection", "deposit": "payout"}
+_OUT_OF: Final = {"payout": "payout"}
+
+
+def prove(seen: Observations) -> Sequence[Claim]:
+    """Every claim, with and without violations."""
+    return [*_payments(seen), *_charges(seen), *_callbacks(seen), *_books(seen), _servers(seen)]
+
+
+def _payments(seen: Observations) -> Iterator[Claim]:
+    found = [each for each in seen.purchases if each.status is not None]
+    yield claim(
+        f"{len(found):,} payments ended as the network says",
+        (problem for each in seen.purchases for problem in _wrong_end(each, seen)),
+    )
+    accepted = sum(each.accepted for each in seen.purchases)
+    yield claim(
+        f"{accepted:,} payments that were answered 202 are there",
+        (_name(each) for each in seen.purchases if each.accepted and each.status is None),
+    )
+    refused = [each for each in seen.purchases if seen.is_refused(each)]
+    yield claim(
+        f"nothing is kept of {len(refused):,} payments that were refused",
+        (f"{_name(each)} has status {each.status}" for each in refused if each.status is not None),
+    )
+    settled = [each for each in seen.purchases if each.settled]
+    yield claim(
+        f"{len(settled):,} payments that the network refused after a kill waited for a person",
+        (
+            f"{_name(each)} was settled, and the network did not refuse it"
+            for each in settled
+            if not seen.charges_of(each).refused
+        ),
+    )
+    twice = [each for each in seen.purchases if sum(code == "202" for code in each.codes) > 1]
+    yield claim(
+        f"no payment was accepted twice, {seen.raced:,} of them sent to two servers at once",
+        map(_name, twice),
+    )
+    yield claim(
+        f"{len(seen.between):,} payments whose server was killed between submit and record "
+        "are found again",
+        (_name(each) for each in seen.between if each.status in {None, PENDING}),
+    )
+
+
+def _wrong_end(purchase: Purchase, seen: Observations) -> Iterator[str]:
+    there = seen.charges_of(purchase)
+    if purchase.settled and there.refused and purchase.status == FAILED:
+        return
+    if purchase.status is None:
+        if there.times:
+            yield f"{_name(purchase)} is not found, and the network has charged it"
+    elif purchase.status == PENDING:
+        yield f"{_name(purchase)} is still pending; the network says {there.status}"
+    elif purchase.status != there.status:
+        yield f"{_name(purchase)} has status {purchase.status}; the network says {there.status}"
+
+
+def _charges(seen: Observations) -> Iterator[Claim]:
+    charged = {key: each for key, each in seen.charges.items() if each.times}
+    yield claim(
+        f"{len(charged):,} payments were charged at the network once each",
+        (
+            f"{key} was charged {each.times} times"
+            for key, each in charged.items()
+            if each.times > 1
+        ),
+    )
+    yield claim(
+        "no payment that the network had was sent to it again",
+        (
+            f"{key} was answered 219 there"
+            for key, each in charged.items()
+            if DUPLICATE in each.codes
+        ),
+    )
+    ours = {(each.service_id, each.transaction_id) for each in seen.purchases}
+    yield claim(
+        "the network was charged for nothing that no client sent",
+        (f"{key} was charged" for key in charged if key not in ours),
+    )
+
+
+def _callbacks(seen: Observations) -> Iterator[Claim]:
+    arrivals = seen.facts.arrivals()
+    final = {each.transaction_id: each for each in seen.purchases if each.status is not None}
+    yield claim(
+        f"{len(final):,} payments' callbacks arrived and were acknowledged",
+        (
+            f"{_name(each)}: none was acknowledged"
+            for each in final.values()
+            if not any(delivery.taken for delivery in arrivals.get(each.transaction_id, ()))
+        ),
+    )
+    yield claim(
+        f"{len(seen.facts.deliveries):,} deliveries are signed and say how their payment ended",
+        _wrong_deliveries(seen, final),
+    )
+
+
+def _wrong_deliveries(seen: Observations, final: dict[str, Purchase]) -> Iterator[str]:
+    for delivery in seen.facts.deliveries:
+        purchase = final.get(delivery.trans_ref)
+        if purchase is None:
+            yield f"a callback came for {delivery.trans_ref}, which is not there"
+        elif not delivery.genuine:
+            yield f"a callback of {_name(purchase)} is not genuine"
+        elif not delivery.trans_status.startswith(f"{purchase.status}/"):
+            yield f"a callback of {_name(purchase)} says {delivery.trans_status}"
+
+
+def _books(seen: Observations) -> Iterator[Claim]:
+    books = seen.books
+    assets = ", ".join(sorted(books.assets)) or "none"
+    yield claim(
+        f"every asset sums to zero ({assets}), and every balance is the sum of its postings",
+        (
+            *(f"{name} sums to {total}" for name, total in books.assets.items() if total),
+            *(f"the balance of {name} is not the sum of its postings" for name in books.wrong),
+        ),
+    )
+    yield claim(
+        "nothing is held any more",
+        (
+            *(f"hold {each} is open" for each in books.open_holds),
+            *(f"service {service} has {held} held" for service, held in books.held.items() if held),
+        ),
+    )
+    expected = _balances(seen)
+    yield claim(
+        f"{len(expected):,} balances are what the network carried out",
+        (
+            f"service {service} has {books.available.get((service, wallet), Decimal(0))} in "
+            f"{wallet}, not {amount}"
+            for (service, wallet), amount in expected.items()
+            if books.available.get((service, wallet), Decimal(0)) != amount
+        ),
+    )
+
+
+def _balances(seen: Observations) -> dict[tuple[int, str], Decimal]:
+    """What each wallet must have, by the records of the network."""
+    found: defaultdict[tuple[int, str], Decimal] = defaultdict(Decimal)
+    for each in seen.purchases:
+        charges = seen.charges_of(each)
+        if not charges.times or charges.status != SUCCEEDED:
+            continue
+        for wallet, sign in ((_INTO.get(each.operation), 1), (_OUT_OF.get(each.operation), -1)):
+            if wallet is not None:
+                found[each.service_id, wallet] += sign * each.amount
+    return found
+
+
+def _servers(seen: Observations) -> Claim:
+    return claim("the servers ended only when they were killed", seen.facts.complaints)
+
+
+def _name(purchase: Purchase) -> str:
+    codes = ", ".join(code or "no answer" for code in purchase.codes)
+    kind = "accepted " if ACCEPTED.intersection(purchase.codes) else ""
+    return (
+        f"{kind}{purchase.operation} {purchase.transaction_id} of service {purchase.service_id} "
+        f"({codes})"
+    )

@@ -1,0 +1,34 @@
+"""The last lines of a run of production."""
+
+from collections import Counter
+
+from chaos.facts import ACCEPTED
+from chaos.production.observations import DUPLICATE
+from chaos.production.run import ProductionOutcome
+from chaos.proof.conduct import repeated
+
+
+def codes(outcome: ProductionOutcome) -> str:
+    """The number of answers for each code, and of payments for each final status."""
+    answers = Counter(code or "no answer" for each in outcome.seen.purchases for code in each.codes)
+    ends = Counter(each.status or "not kept" for each in outcome.seen.purchases)
+    return f"  answers: {_counted(answers)}; payments: {_counted(ends)}"
+
+
+def closing(rounds: int, outcome: ProductionOutcome) -> str:
+    """The counts of payments, submits and callbacks."""
+    seen = outcome.seen
+    submits = [code for each in seen.charges.values() for code in each.codes]
+    charged = sum(code in ACCEPTED for code in submits)
+    return (
+        f"{rounds} rounds, {outcome.kills} kills, {outcome.seconds:.0f} s:"
+        f" {len(seen.purchases):,} payments, {len(submits):,} submits arrived at the network,"
+        f" {charged:,} of them charged, {submits.count(DUPLICATE):,} repeated;"
+        f" {len(seen.between):,} killed between submit and record;"
+        f" {len(seen.facts.arrivals()):,} callbacks delivered,"
+        f" {len(repeated(seen.facts)):,} repeated deliveries"
+    )
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} x {name}" for name, count in sorted(counts.items()))

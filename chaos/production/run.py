@@ -1,0 +1,203 @@
+"""One run of production: load, faults, and then the final state on both sides."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+
+from chaos.clients import NotSent, ask, session as other_session
+from chaos.final_state import NoAnswer
+from chaos.production import books
+from chaos.production.crashes import DELAY_S, ProductionCrashes
+from chaos.production.load import ANY_CODE, Merchants, session
+from chaos.production.observations import FAILED, PENDING, Observations, Purchase
+from chaos.production.other_gateway import FORGETS_AFTER_S, OtherGateway
+from chaos.production.servers import network, replicas
+from chaos.receiver import Receiver, receiving
+from chaos.request_drafts import Draft
+from chaos.run import Plan
+from chaos.servers import Server
+
+_SERVICES: Final = 4
+_SETTLES_WITHIN_S: Final = 120.0
+_PERSON_COMES_AFTER_S: Final = 15.0
+_POLL_S: Final = 0.2
+_AT_ONCE: Final = 16
+_NOT_FOUND: Final = "404"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductionOutcome:
+    """What the proof checks, and what the report prints besides."""
+
+    seen: Observations
+    kills: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The servers of a run. store: as `--store` names it."""
+
+    ours: Sequence[Server]
+    network: Server
+    store: str
+
+
+async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
+    """Do the whole run. Raises `NotReady` and `NoAnswer`."""
+    began = time.monotonic()
+    seen = Observations()
+    moment = int(time.time())
+    services = [moment % 10**7 * 1000 + number for number in range(1, _SERVICES + 1)]
+    async with (
+        receiving(seen.facts) as (receiver, callback_url),
+        session() as http,
+        other_session() as other_http,
+        _running(plan, seen) as running,
+    ):
+        other = OtherGateway(other_http, running.network.url)
+        for service in services[::2]:
+            await other.double_callbacks(service)
+        urls = [server.url for server in running.ours]
+        names = f"{plan.seed}.{moment:x}"
+        chance = plan.chance("merchants")
+        merchants = Merchants(seen, http, urls, callback_url, services, names, chance)
+        crashes = ProductionCrashes(
+            *(seen, running.ours, running.network, other, merchants, services),
+            plan.chance("crashes"),
+        )
+        await merchants.fill()
+        merchants.start(plan.clients)
+        try:
+            for number in range(1, plan.rounds + 1):
+                tell(f"  round {number}: {await crashes.round(number)}")
+                if plan.restart_database and plan.database and number == (plan.rounds + 1) // 2:
+                    tell(f"  {await crashes.restart_database(plan.database, http)}")
+        finally:
+            await merchants.stop()
+        settling = _Settling(seen, http, urls[0], receiver, other)
+        tell(f"  load off, {await settling.wait()}; killed once more")
+        await crashes.all_at_rest()
+        await _read(seen, http, urls[-1])
+        await asyncio.sleep(DELAY_S)  # the journal has a request when it is answered
+        seen.charges = await other.charges(services)
+        for server in (*running.ours, running.network):
+            await server.stop()
+        seen.books = await books.read(running.store, services)
+    if not plan.restart_database:
+        seen.facts.complaints.extend(_tracebacks([*running.ours, running.network]))
+    if time.monotonic() - began > FORGETS_AFTER_S:
+        raise NoAnswer("the run took so long that the network forgets payments: fewer rounds")
+    return ProductionOutcome(seen, crashes.kills, time.monotonic() - began)
+
+
+@asynccontextmanager
+async def _running(plan: Plan, seen: Observations) -> AsyncIterator[_Running]:
+    """Start the database, if there is one, and all servers; stop them at the end of the block."""
+    database = plan.database
+    try:
+        if database is not None:
+            await database.start()
+            stores = [database.dsn, database.dsn]
+        else:
+            stores = [f"sqlite:{plan.directory / 'production.sqlite3'}"]
+        far = network(plan.directory, seen.facts)
+        ours = replicas(stores, far.url, plan.directory, seen.facts)
+        try:
+            for server in (far, *ours):
+                await server.start()
+            yield _Running(ours, far, stores[0])
+        finally:
+            for server in (*ours, far):
+                await server.kill()
+    finally:
+        if database is not None:
+            await database.stop()
+
+
+class _Settling:
+    """Waits until nothing is pending and every callback has arrived."""
+
+    def __init__(
+        self,
+        seen: Observations,
+        http: aiohttp.ClientSession,
+        url: str,
+        receiver: Receiver,
+        other: OtherGateway,
+    ) -> None:
+        self._seen = seen
+        self._http = http
+        self._url = url
+        self._receiver = receiver
+        self._other = other
+
+    async def wait(self) -> str:
+        """Wait, and return in words how it ended."""
+        began = time.monotonic()
+        while True:
+            await _read(self._seen, self._http, self._url)
+            pending = [each for each in self._seen.purchases if each.status == PENDING]
+            missing = sum(
+                each.transaction_id not in self._receiver.taken
+                for each in self._seen.purchases
+                if each.status is not None
+            )
+            seconds = time.monotonic() - began
+            if not pending and not missing:
+                return f"settled in {seconds:.1f} s"
+            if seconds > _SETTLES_WITHIN_S:
+                left = f"{len(pending)} pending and {missing} callbacks missing"
+                return f"{left} after {seconds:.0f} s"
+            if seconds > _PERSON_COMES_AFTER_S:
+                await self._decide(pending)
+            await asyncio.sleep(_POLL_S)
+
+    async def _decide(self, pending: Sequence[Purchase]) -> None:
+        """Do what a person does who sees that the network refused a payment: settle it as 001."""
+        for each in pending:
+            if each.settled or not await self._other.refuses(each):
+                continue
+            path = f"/_sandbox/transactions/{each.service_id}/{each.transaction_id}/settle"
+            body = {"status": FAILED, "reason": "the network refused it", "by": "chaos"}
+            async with self._http.post(self._url + path, json=body) as answer:
+                each.settled = answer.status == 200
+
+
+async def _read(seen: Observations, http: aiohttp.ClientSession, url: str) -> None:
+    """Ask our gateway for the status of every payment that may still change."""
+    at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(purchase: Purchase) -> None:
+        async with at_once:
+            purchase.status = await _status(http, url, purchase)
+
+    await asyncio.gather(*map(one, seen.purchases))
+
+
+async def _status(http: aiohttp.ClientSession, url: str, purchase: Purchase) -> str | None:
+    body = {"service_id": purchase.service_id, "transaction_id": purchase.transaction_id}
+    try:
+        asked, answer = await ask(http, 0, url, Draft("/get_transaction_status", body, ANY_CODE))
+    except NotSent as error:
+        raise NoAnswer(f"our gateway does not answer: {error}") from None
+    if asked.code == _NOT_FOUND:
+        return None
+    status = answer.get("response_data", {}).get("status")
+    if not isinstance(status, str):
+        raise NoAnswer(f"a status query was answered {asked.code} {asked.problem}")
+    return status
+
+
+def _tracebacks(servers: Sequence[Server]) -> list[str]:
+    """A line for each server whose log has a traceback; errors are expected in this run."""
+    return [
+        f"server {server.index} logged a traceback; see its log"
+        for server in servers
+        if any(line.startswith("Traceback") for line in server.errors())
+    ]

@@ -1,0 +1,95 @@
+"""The settings of a network with `adapter = "mtn_momo"`."""
+
+from typing import Annotated, Final, NamedTuple, Self
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from sandbox_sim.adapters.networks.settings import AdapterSettings, BaseUrl
+
+COLLECTION: Final = "collection"
+DISBURSEMENT: Final = "disbursement"
+
+
+class Account(NamedTuple):
+    """Our credentials for one product of the API."""
+
+    subscription_key: str
+    api_user: str
+    api_key: str
+
+
+def _fits_a_header(text: str) -> str:
+    if not all("!" <= character <= "~" for character in text):
+        raise ValueError("must be ASCII without blanks and line breaks")
+    return text
+
+
+def _secret_fits_a_header(secret: SecretStr) -> SecretStr:
+    _fits_a_header(secret.get_secret_value())
+    return secret
+
+
+def _is_a_user(text: str) -> str:
+    if ":" in text:
+        raise ValueError("must be without a colon")
+    return _fits_a_header(text)
+
+
+_Word = Annotated[str, Field(min_length=1), AfterValidator(_fits_a_header)]
+_User = Annotated[str, AfterValidator(_is_a_user)]
+_Key = Annotated[SecretStr, AfterValidator(_secret_fits_a_header)]
+
+
+class MtnMomoSettings(AdapterSettings):
+    """A product without credentials is not used, and its operations are refused."""
+
+    base_url: BaseUrl = Field(description="Address of the API, without a product.")
+    target_environment: _Word = Field(description="X-Target-Environment, such as mtnghana.")
+    currency: str = Field(
+        "GHS", pattern=r"^[A-Z]{3}$", description="The only currency of the target environment."
+    )
+    collection_subscription_key: _Key = Field(SecretStr(""), description="For collections.")
+    collection_api_user: _User = Field("", description="Of the same product.")
+    collection_api_key: _Key = Field(SecretStr(""), description="Of the same product.")
+    disbursement_subscription_key: _Key = Field(SecretStr(""), description="For payouts.")
+    disbursement_api_user: _User = Field("", description="Of the same product.")
+    disbursement_api_key: _Key = Field(SecretStr(""), description="Of the same product.")
+    callback: bool = Field(
+        True,
+        description="Send X-Callback-Url. MTN takes it only if the API user has the host of "
+        "public_url as its callback host; without it the outcome comes by status queries alone.",
+    )
+
+    @model_validator(mode="after")
+    def _accounts_are_whole(self) -> Self:
+        missing = [
+            f"{product}_{name}"
+            for product in (COLLECTION, DISBURSEMENT)
+            for account in [self._account(product)]
+            if any(account)
+            for name, value in account._asdict().items()
+            if not value
+        ]
+        if missing:
+            raise ValueError(f"{', '.join(missing)}: must be set, as the rest of the product is")
+        if not self.accounts:
+            raise ValueError(
+                "collection_subscription_key, collection_api_user and collection_api_key, or the "
+                "same of disbursement: must be set"
+            )
+        return self
+
+    @property
+    def accounts(self) -> dict[str, Account]:
+        """The credentials of each product that has them, by its name."""
+        both = {product: self._account(product) for product in (COLLECTION, DISBURSEMENT)}
+        return {product: account for product, account in both.items() if all(account)}
+
+    def _account(self, product: str) -> Account:
+        if product == COLLECTION:
+            subscription_key, api_key = self.collection_subscription_key, self.collection_api_key
+            api_user = self.collection_api_user
+        else:
+            subscription_key = self.disbursement_subscription_key
+            api_user, api_key = self.disbursement_api_user, self.disbursement_api_key
+        return Account(subscription_key.get_secret_value(), api_user, api_key.get_secret_value())

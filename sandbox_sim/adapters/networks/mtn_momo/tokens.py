@@ -1,0 +1,132 @@
+"""The tokens of one product: cached, and renewed by one request for all that wait. Source: D39.
+
+A token is renewed a minute before it ends, or when MTN refuses it with 401. Where the renewal
+fails, the old token is used as long as it is good.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from sandbox_sim.adapters.networks.http_client import NetworkHttpClient, NoAnswer
+from sandbox_sim.domain import money
+from sandbox_sim.domain.networks.exchanges import Scrubber
+from sandbox_sim.gateway.ports.clock import Clock
+
+# A token is renewed so long before it ends, but not before half of its time is over.
+RENEWED_BEFORE_S: Final = 60.0
+# What MTN gives; for an answer without `expires_in`. A token that ends earlier gets 401.
+USUAL_LIFE_S: Final = 3600.0
+
+
+class NoToken(NamedTuple):
+    """Why there is no token.
+
+    is_transport: whether MTN could not be reached; the circuit breaker counts that.
+    """
+
+    problem: str
+    is_transport: bool
+
+
+class _Token(NamedTuple):
+    """A token, with its times in seconds of `Clock.monotonic`."""
+
+    text: str
+    renew_at: float
+    ends_at: float
+
+
+class Tokens:
+    """The tokens of one product.
+
+    url, headers: of the request for a token.
+    """
+
+    def __init__(
+        self,
+        http: NetworkHttpClient,
+        url: str,
+        headers: Mapping[str, str],
+        clock: Clock,
+        scrubber: Scrubber,
+    ) -> None:
+        self._http = http
+        self._url = url
+        self._headers = headers
+        self._clock = clock
+        self._scrubber = scrubber
+        self._token: _Token | None = None
+        self._newest = ""
+        self._renewal: asyncio.Task[str | NoToken] | None = None
+
+    async def get(self, within_s: float, *, refused: str = "") -> str | NoToken:
+        """A token, from the cache where it is good.
+
+        within_s: how long to wait for one, in real time.
+        refused: the token that MTN does not take; another one is returned.
+        """
+        token = self._token
+        if token is not None and token.text == refused:
+            self._token = token = None
+        if token is not None and self._clock.monotonic() < token.renew_at:
+            return token.text
+        renewed = await self.renew(within_s)
+        if isinstance(renewed, NoToken) and token is not None:
+            return token.text if self._clock.monotonic() < token.ends_at else renewed
+        return renewed
+
+    async def renew(self, within_s: float) -> str | NoToken:
+        """A new token; one request for all that wait for it at the same time."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._fetch())
+        renewal = self._renewal
+        try:
+            async with self._clock.timeout(within_s):
+                await asyncio.wait({renewal})
+        except TimeoutError:
+            return NoToken(f"no token within {within_s:g} s", is_transport=True)
+        if renewal.cancelled():
+            return NoToken("the network was closed", is_transport=False)
+        return renewal.result()
+
+    async def close(self) -> None:
+        """End a renewal under way; those that wait for it get no token."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.wait({self._renewal})
+        self._token = self._renewal = None
+
+    async def _fetch(self) -> str | NoToken:
+        answer = await self._http.ask("token", "POST", self._url, self._headers)
+        if isinstance(answer, NoAnswer):
+            return NoToken(f"no token: {answer.problem}", answer.is_transport)
+        text, life = _read(answer.body) if answer.status == 200 else ("", 0.0)
+        if not text:
+            return NoToken(f"no token: HTTP {answer.status}", is_transport=False)
+        if self._newest != text:
+            self._scrubber.forget(self._newest)
+            self._scrubber.add(text)
+            self._newest = text
+        now = self._clock.monotonic()
+        renewed_before = min(RENEWED_BEFORE_S, life / 2)
+        self._token = _Token(text, now + life - renewed_before, now + life)
+        return text
+
+
+def _read(body: bytes) -> tuple[str, float]:
+    """The token of an answer and its life in seconds; an empty token where there is none."""
+    try:
+        document = money.read_json(body)
+    except ValueError:
+        return "", 0.0
+    if not isinstance(document, dict):
+        return "", 0.0
+    text, life = document.get("access_token"), document.get("expires_in")
+    # A token goes into a header.
+    if not isinstance(text, str) or not text or not all("!" <= each <= "~" for each in text):
+        return "", 0.0
+    if isinstance(life, str) and life.isascii() and life.isdigit():
+        life = Decimal(life)
+    return text, float(life) if isinstance(life, Decimal) and life > 0 else USUAL_LIFE_S

@@ -1,0 +1,129 @@
+"""A gateway, the shop that pays through it, and Chromium, for the tests of one module."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import ClientSession, web
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, ViewportSize, async_playwright
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.config import Settings
+from sandbox_sim.demo.settings import ShopSettings
+from sandbox_sim.demo.shop import Shop
+from sandbox_sim.gateway.ports import CallbackSender
+from sandbox_sim.web.transport.server import GatewayRunner
+from tests.conftest import Sandbox
+from tests.demo.browser import CHROMIUM, WatchedPage
+from tests.requirements import missing
+
+DESK = ViewportSize(width=1440, height=900)
+PHONE = ViewportSize(width=360, height=740)
+
+
+@dataclass
+class Stage:
+    """Everything that a demonstration has. Time stands still unless a test moves it."""
+
+    sandbox: Sandbox
+    shop_url: str
+    browser: Browser
+
+    @property
+    def url(self) -> str:
+        return self.sandbox.url
+
+    @asynccontextmanager
+    async def page(
+        self, *, viewport: ViewportSize = DESK, scheme: str = "light"
+    ) -> AsyncIterator[WatchedPage]:
+        """A page in a context of its own; at its end nothing may have gone wrong on it."""
+        context = await self.browser.new_context(viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
+        try:
+            watched = WatchedPage(await context.new_page())
+            watched.page.set_default_timeout(20_000)
+            yield watched
+            if watched.problems:
+                raise AssertionError(f"on {watched.page.url}: {watched.problems}")
+        finally:
+            await context.close()
+
+
+@asynccontextmanager
+async def open_stage(sender: CallbackSender | None = None, **settings: Any) -> AsyncIterator[Stage]:
+    """Start all of it. Skips, or fails where it is required, without Chromium.
+
+    sender: sends the callbacks in place of a real one.
+    """
+    if not CHROMIUM.exists():
+        missing("browser", f"{CHROMIUM} is not on this machine")
+    async with AsyncExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        shop_host = f"127.0.0.1:{listener.getsockname()[1]}"
+        chosen = {
+            "store": "memory:",
+            "approval": "handset",
+            "callback_profile": "event",
+            "sandbox_card_entry": True,
+            "allowed_hosts": [shop_host],
+            **settings,
+        }
+        gateway = build(
+            Settings(**chosen), clock=VirtualClock(), ids=RandomIds(seed=1), sender=sender
+        )
+        url, runner = await _serve(gateway)
+        stack.push_async_callback(runner.cleanup)
+        shop = Shop(
+            ShopSettings(
+                url=f"http://{shop_host}",
+                gateway_url=url,
+                client_key="sandbox_key",
+                secret_key="sandbox_secret",
+                service_id=55,
+                payment_pages=(url,),
+                dashboard=f"{url}/_sandbox/",
+                asks_on_handset=True,
+            )
+        )
+        shop_runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=1)
+        await shop_runner.setup()
+        stack.push_async_callback(shop_runner.cleanup)
+        await web.SockSite(shop_runner, listener).start()
+        session = await stack.enter_async_context(ClientSession())
+        playwright = await stack.enter_async_context(async_playwright())
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+        )
+        stack.push_async_callback(browser.close)
+        yield Stage(Sandbox(url, gateway, session, runner), f"http://{shop_host}", browser)
+
+
+async def _serve(gateway: Gateway) -> tuple[str, GatewayRunner]:
+    runner = GatewayRunner(gateway.app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}", runner
+
+
+async def fits(page: Page) -> bool:
+    """Whether nothing is wider than the window."""
+    width: bool = await page.evaluate(
+        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+    return width
+
+
+async def serious(page: Page) -> list[str]:
+    """The violations that axe calls serious or critical."""
+    violations = (await Axe().run(page)).response["violations"]
+    return [
+        f"{each['id']}: {each['nodes'][0]['html']}"
+        for each in violations
+        if each["impact"] in {"serious", "critical"}
+    ]

@@ -1,0 +1,101 @@
+"""A reader of a page, who types its commands: real servers, files and requests."""
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+
+from tests.cli.processes import SOON, first_line, process
+from tests.docs.pages import Command
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return str(found.getsockname()[1])
+
+
+class Reader:
+    """Does what the page says, on ports of its own."""
+
+    def __init__(self, folder: Path, servers: ExitStack) -> None:
+        self.folder = folder
+        self.servers = servers
+        self.ports = {"8233": free_port(), "8234": free_port()}
+        self.running: dict[str, subprocess.Popen[str]] = {}
+
+    def here(self, text: str) -> str:
+        """The text with our ports."""
+        for port, ours in self.ports.items():
+            text = text.replace(port, ours)
+        return text
+
+    def serve(self, words: list[str]) -> None:
+        """Start a server, and stop the one that has its port."""
+        port = self.here(words[words.index("--port") + 1] if "--port" in words else "8233")
+        self.stop(port)
+        if "replay.toml" in words:  # the page says: stop both
+            self.stop(self.ports["8234"])
+        given = () if "--port" in words else ("--port", port)
+        typed = [sys.executable, "-m", "sandbox_sim", *map(self.here, words[1:]), *given]
+        started = self.servers.enter_context(process(*typed))
+        assert first_line(started) == f"sandbox-sim ready at http://127.0.0.1:{port}\n"
+        self.running[port] = started
+
+    def stop(self, port: str) -> None:
+        """Stop the server on this port, if one runs there."""
+        if (server := self.running.pop(port, None)) is not None:
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(SOON) == 0
+
+    def command(self, words: list[str]) -> str:
+        """What a command prints."""
+        address = f"http://127.0.0.1:{self.ports['8233']}"
+        done = subprocess.run(  # noqa: S603 -- ourselves
+            [sys.executable, "-m", "sandbox_sim", *words[1:]],
+            env={**os.environ, "SANDBOX_SIM_ENDPOINT_URL": address},
+            capture_output=True,
+            text=True,
+            timeout=4 * SOON,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def curl(self, words: list[str]) -> str:
+        """The answer to the request of a curl command."""
+        options = dict(pairwise(words))
+        (address,) = (word for word in words if word.startswith("http"))
+        name, _, value = options["-H"].partition(": ")
+        pair = base64.b64encode(options["-u"].encode()).decode()
+        headers = {"User-Agent": "curl/8", "Authorization": f"Basic {pair}", name: value}
+        request = urllib.request.Request(  # noqa: S310 -- our own server
+            self.here(address), self.here(options["-d"]).encode(), headers
+        )
+        with urllib.request.urlopen(request, timeout=SOON) as answer:  # noqa: S310
+            return str(answer.read().decode())
+
+    def final_status(self, words: list[str]) -> str:
+        """The answer to a status query, as soon as the payment is no longer pending."""
+        late = time.monotonic() + SOON
+        while json.loads(answer := self.curl(words))["response_data"]["status"] == "002":
+            assert time.monotonic() < late, "the payment stays pending"
+            time.sleep(0.05)
+        return answer
+
+    def run(self, command: Command) -> str:
+        words = command.words
+        if words[0] == "curl":
+            is_query = any("get_transaction_status" in word for word in words)
+            return self.final_status(words) if is_query else self.curl(words)
+        if "serve" in words:
+            self.serve(words)
+            return ""
+        return self.command(words)

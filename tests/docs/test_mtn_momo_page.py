@@ -1,0 +1,77 @@
+"""docs/networks/mtn_momo.md: its commands with a fake MTN server, and its tables."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.adapters.networks.mtn_momo.failure_reasons import FAILURE_REASONS
+from sandbox_sim.adapters.networks.mtn_momo.settings import MtnMomoSettings
+from sandbox_sim.config_networks import NetworkTable
+from tests.cli.processes import first_line, process
+from tests.docs.commands import shape
+from tests.docs.pages import ROOT, Page, code
+from tests.docs.reader import Reader, free_port
+
+PAGE = Page("docs/networks/mtn_momo.md")
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with ExitStack() as servers:
+        reader = Reader(tmp_path, servers)
+        reader.ports["8300"] = free_port()
+        (configuration,) = PAGE.blocks("toml")
+        (tmp_path / "momo.toml").write_text(reader.here(configuration), "utf-8")
+        yield reader
+
+
+def start_fake(reader: Reader, words: list[str]) -> None:
+    started = reader.servers.enter_context(process(sys.executable, *map(reader.here, words[1:])))
+    assert first_line(started) == reader.here("fake MTN MoMo ready at http://127.0.0.1:8300\n")
+
+
+@pytest.mark.timeout(180)  # the start of seven processes
+@pytest.mark.decision("D39")
+def test_the_page_leads_from_nothing_to_a_collection_a_payout_and_a_failure(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, *commands = PAGE.commands()
+    monkeypatch.chdir(ROOT)  # the clone
+    start_fake(reader, fake.words)
+    monkeypatch.chdir(reader.folder)
+    statuses = []
+
+    for command in commands:
+        printed = reader.run(command)
+        if command.output:
+            assert shape(printed) == shape(command.output), command.words
+        if "response_data" in printed:
+            record = json.loads(printed)["response_data"]
+            statuses.append((record["transaction_id"], record["status"]))
+
+    assert statuses == [("M2001", "000"), ("M2002", "000"), ("M2003", "000"), ("M2004", "001")]
+    assert "APPROVAL_REJECTED: the payer rejected the request" in printed
+
+
+def test_the_settings_are_all_there_with_their_defaults() -> None:
+    rows = {name.strip(): row[1] for row in PAGE.table("Settings") for name in row[0].split(",")}
+    settings = {code(name): default.replace("`", "") for name, default in rows.items()}
+    own = MtnMomoSettings.model_fields
+    shared = {name: field for name, field in NetworkTable.model_fields.items() if name != "adapter"}
+
+    assert settings.keys() == own.keys() | shared.keys()
+    assert settings["currency"] == own["currency"].default
+    assert settings["callback"] == json.dumps(own["callback"].default)
+    assert settings["timeout_s"] == str(shared["timeout_s"].default)
+    assert settings["poll_after_s"] == "5, 300"
+
+
+def test_the_reasons_are_those_of_the_table() -> None:
+    reasons = {code(row[0]): row[1] for row in PAGE.table("Why a payment failed")}
+
+    assert reasons == FAILURE_REASONS

@@ -1,0 +1,62 @@
+"""Production calls no private address, unless a range of `callback_hosts.allow` has it. D37."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.control_api import get
+
+LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+PAYMENT: dict[str, Any] = {
+    "service_id": 55,
+    "reference": "Order 1",
+    "transaction_id": "T1",
+    "trans_type": "CTM",
+    "amount": 10.5,
+    "nw": "MTN",
+    "payment_option": "MOM",
+    "customer_number": "0244000001",
+    "nickname": "Ama",
+    "request_time": "2026-01-31 09:30:00",
+}
+
+pytestmark = [pytest.mark.decision("D37"), pytest.mark.decision("D32")]
+
+
+async def first_attempt(start_sandbox: StartSandbox, **settings: Any) -> dict[str, Any]:
+    """The first attempt at the callback of a payment, to an inbox at 127.0.0.1."""
+    sandbox: Sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"staging": {"adapter": "simulated"}},
+        routes=[{"network": "staging"}],
+        **settings,
+    )
+    address = {"callback_url": sandbox.inbox_url("orders")}
+    headers = {"Authorization": basic("live_key", "live_secret")}
+    paid = await sandbox.post("/make_payment", {**PAYMENT, **address}, **headers)
+    assert paid.code == "202"
+    await sandbox.advance(seconds=30)
+    async with asyncio.timeout(20):
+        while True:
+            found = (await get(sandbox, "callbacks"))["callbacks"]
+            attempts: list[dict[str, Any]] = [each for one in found for each in one["attempts"]]
+            if attempts:
+                return attempts[0]
+            await asyncio.sleep(0.01)
+
+
+async def test_a_callback_to_this_machine_is_refused(start_sandbox: StartSandbox) -> None:
+    attempt = await first_attempt(start_sandbox)
+
+    assert attempt["status_code"] is None
+    assert "the setting callback_hosts does not let callbacks go to 127.0.0.1" in str(attempt)
+
+
+async def test_a_range_lets_it_go_there(start_sandbox: StartSandbox) -> None:
+    attempt = await first_attempt(start_sandbox, callback_hosts={"allow": ["127.0.0.0/8"]})
+
+    assert attempt["status_code"] == 200

@@ -1,0 +1,170 @@
+"""Two replicas on one Postgres: one transaction_id and one notification that reach both. D39."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.bootstrap import build
+from sandbox_sim.config import Settings
+from sandbox_sim.domain.double_entry.accounts import AccountKind
+from sandbox_sim.web.transport.server import GatewayRunner
+from tests import postgres
+from tests.conftest import Sandbox, basic
+
+SECRET = "far_secret"
+LIVE = basic("live_key", "live_secret")
+PAYMENT: dict[str, Any] = {
+    "service_id": 55,
+    "reference": "Order 1",
+    "transaction_id": "T1",
+    "trans_type": "CTM",
+    "amount": 10.5,
+    "nw": "MTN",
+    "payment_option": "MOM",
+    "customer_number": "0244000001",
+    "nickname": "Ama",
+    "request_time": "2026-01-31 09:30:00",
+}
+
+pytestmark = pytest.mark.decision("D39")
+
+
+@dataclass
+class Far:
+    """The network, which takes every payment, and the shop, which takes every callback."""
+
+    url: str = ""
+    submits: list[dict[str, Any]] = field(default_factory=list)
+    callbacks: list[dict[str, Any]] = field(default_factory=list)
+
+    async def make_payment(self, request: web.Request) -> web.Response:
+        self.submits.append(await request.json())
+        body = {"response_code": "202", "response_message": "received"}
+        return web.json_response(body, status=202)
+
+    async def callback(self, request: web.Request) -> web.Response:
+        self.callbacks.append(await request.json())
+        return web.Response()
+
+
+@pytest.fixture
+async def far() -> AsyncIterator[Far]:
+    far = Far()
+    app = web.Application()
+    app.router.add_post("/make_payment", far.make_payment)
+    app.router.add_post("/callback", far.callback)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    far.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield far
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def replicas(far: Far) -> AsyncIterator[tuple[Sandbox, Sandbox]]:
+    settings = Settings(
+        store=postgres.empty_database(),
+        production=True,
+        callback_hosts={"allow": ["127.0.0.0/8"]},
+        credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
+        networks={
+            "account": {
+                "adapter": "upstream",
+                "base_url": far.url,
+                "client_key": "far_key",
+                "secret_key": SECRET,
+            }
+        },
+        routes=[{"network": "account"}],
+    )
+    runners = []
+    async with ClientSession() as session:
+
+        async def start(seed: int) -> Sandbox:
+            gateway = build(settings, clock=VirtualClock(), ids=RandomIds(seed=seed))
+            runner = GatewayRunner(gateway.app)
+            runners.append(runner)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            return Sandbox(url, gateway, session, runner)
+
+        yield await start(1), await start(2)
+        for runner in runners:
+            await runner.cleanup()
+
+
+async def pay(replica: Sandbox, far: Far) -> str:
+    body = {**PAYMENT, "callback_url": f"{far.url}/callback"}
+    return (await replica.post("/make_payment", body, Authorization=LIVE)).code
+
+
+async def status(replica: Sandbox) -> str:
+    body = {"service_id": 55, "transaction_id": "T1"}
+    found = await replica.post("/get_transaction_status", body, Authorization=LIVE)
+    return str(found.data["status"])
+
+
+async def notify(replica: Sandbox, path: str, body: bytes) -> int:
+    signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    headers = {"X-Service-Signature": signature}
+    async with replica.session.post(replica.url + path, data=body, headers=headers) as answer:
+        return answer.status
+
+
+async def until_both_say(replicas: tuple[Sandbox, Sandbox], wanted: str) -> None:
+    async with asyncio.timeout(20):
+        while {await status(each) for each in replicas} != {wanted}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_transaction_id_that_reaches_both_at_once_is_sent_once(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    codes = await asyncio.gather(*(pay(each, far) for each in replicas for _ in range(3)))
+
+    assert sorted(codes) == ["202", *["219"] * 5]
+    assert [each["transaction_id"] for each in far.submits] == ["T1"]
+
+
+async def test_a_notification_that_reaches_both_at_once_counts_once(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    assert await pay(replicas[0], far) == "202"
+    path = "/_networks/" + far.submits[0]["callback_url"].partition("/_networks/")[2]
+    body = json.dumps(
+        {
+            "trans_ref": "T1",
+            "trans_id": "10000000009",
+            "trans_status": "000/SUCCESS",
+            "message": "SUCCESSFUL",
+            "customer_number": "233244000001",
+            "nw": "MTN",
+            "payment_mode": "MOM",
+            "amount": "10.5",
+        }
+    ).encode()
+
+    answers = await asyncio.gather(*(notify(each, path, body) for each in replicas * 3))
+
+    assert answers == [200] * 6
+    await until_both_say(replicas, "000")
+    async with asyncio.timeout(20):
+        while not far.callbacks:  # noqa: ASYNC110 -- the shop tells nobody
+            await asyncio.sleep(0.01)
+    assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS"]
+    balances = await replicas[1].gateway.store.run(lambda unit: unit.book_balances(55))
+    (collected,) = (
+        balance for account, balance in balances.items() if account.kind is AccountKind.AVAILABLE
+    )
+    assert str(collected) == "10.5"

@@ -1,0 +1,293 @@
+"""The pages in Chromium: a purchase from all sides, and what people do on the dashboard."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+from playwright.async_api import Page, expect
+
+from tests.demo.stage import PHONE, Stage, fits, open_stage, serious
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.browser,
+    pytest.mark.timeout(180),
+]
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage() -> AsyncIterator[Stage]:
+    async with open_stage() as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def receiver(*statuses: int) -> AsyncIterator[str]:
+    """A receiver of callbacks that answers these statuses, and 200 after them."""
+    left = [*statuses]
+
+    async def take(_request: web.Request) -> web.Response:
+        status = left.pop(0) if left else 200
+        return web.Response(
+            status=status, text="KeyError: 'transaction_id'" if status > 299 else ""
+        )
+
+    app = web.Application()
+    app.router.add_post("/callback", take)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/callback"
+    finally:
+        await runner.cleanup()
+
+
+def dashboard(stage: Stage, query: str = "") -> str:
+    return f"{stage.url}/_sandbox/{query}"
+
+
+async def buy(page: Page, how: str = "Mobile money") -> None:
+    """Buy a cocoa bar in the shop on the screen."""
+    shop = page.frame_locator("#shop")
+    await shop.get_by_role("link", name="Buy Cocoa bar").click()
+    await shop.get_by_label(how).check()
+    await shop.get_by_role("button", name="Pay GHS").click()
+
+
+class TestPurchase:
+    """On the screen of a demonstration: shop, phone and timeline side by side."""
+
+    async def test_by_handset(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(f"{stage.shop_url}/screen")
+            await buy(page)
+            phone, timeline = page.frame_locator("#phone"), page.frame_locator("#timeline")
+
+            await expect(timeline.get_by_text("Waiting for the payer")).to_be_visible()
+            await phone.get_by_label("PIN").fill("1234")
+            await phone.get_by_role("button", name="Approve").click()
+
+            shop = page.frame_locator("#shop")
+            await expect(shop.get_by_text("✓ Processing")).to_be_visible()
+            await expect(phone.locator(".bubble")).to_contain_text("is paid, GHS")
+            await expect(phone.locator("#prompt")).to_have_count(0)
+            await expect(timeline.get_by_text("Approved on the handset")).to_be_visible()
+            await expect(timeline.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
+
+    async def test_by_handset_declined(self, stage: Stage) -> None:
+        async with stage.page(viewport=PHONE, scheme="dark") as watched:
+            page = watched.page
+            await page.goto(f"{stage.shop_url}/screen")
+            await buy(page)
+            await page.frame_locator("#phone").get_by_role("button", name="Decline").click()
+
+            await expect(page.frame_locator("#shop").get_by_text("✕ Failed")).to_be_visible()
+            assert await fits(page)
+
+    async def test_by_handset_without_an_answer(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(f"{stage.shop_url}/screen")
+            await buy(page)
+            await expect(page.frame_locator("#phone").locator("#prompt")).to_be_visible()
+
+            await stage.sandbox.advance(seconds=120)
+
+            await expect(page.frame_locator("#shop").get_by_text("⊘ Cancelled")).to_be_visible()
+            await expect(page.frame_locator("#phone").locator("#prompt")).to_have_count(0)
+
+    @pytest.mark.parametrize(
+        ("button", "state"),
+        [("Pay GHS", "✓ Processing"), ("Let it fail", "✕ Failed"), ("Cancel", "⊘ Cancelled")],
+    )
+    async def test_by_card(self, stage: Stage, button: str, state: str) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(f"{stage.shop_url}/screen")
+            await buy(page, "Card")
+            shop = page.frame_locator("#shop")
+            await shop.get_by_role("button", name="Visa •••• 1111").click()
+            await shop.get_by_role("button", name=button).click()
+            if button != "Pay GHS":
+                await shop.get_by_role("link", name="Back to the shop").click()
+
+            await expect(shop.get_by_text(state)).to_be_visible()
+
+
+class TestDashboard:
+    async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
+        async with receiver(500, 500) as callback_url, stage.page() as watched:
+            page = watched.page
+            await stage.sandbox.airtime(
+                service_id=61, transaction_id="R1", callback_url=callback_url
+            )
+            await stage.sandbox.advance(seconds=1)
+            await page.goto(dashboard(stage, "?q=service:61"))
+
+            trouble = page.get_by_label("Trouble")
+            await expect(trouble).to_contain_text(f"1 callback to {callback_url}")
+            await expect(page.get_by_text("Your receiver reads transaction_id")).to_be_visible()
+            await page.locator(".timeline").get_by_role("button", name="Retry now").click()
+            await expect(page.get_by_text("Callback, attempt 2 of 3")).to_be_visible()
+
+            await page.get_by_role("button", name="Next: retry").click()
+            await expect(page.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
+            await expect(trouble).to_have_count(0)
+
+            await page.keyboard.press("r")
+            await expect(page.get_by_text("Callback, attempt 4")).to_be_visible()
+
+    async def test_the_clock_moves_on_and_stands_still(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await stage.sandbox.airtime(service_id=62, transaction_id="C1")
+            await page.goto(dashboard(stage, "?q=service:62"))
+            await page.get_by_text("What is due").click()
+            await expect(page.get_by_text("C1 of service 62 becomes 000")).to_be_visible()
+
+            await page.get_by_role("button", name="+1 min", exact=True).click()
+
+            await expect(
+                page.get_by_text("1 job ran: ").or_(page.get_by_text("jobs ran: "))
+            ).to_be_visible()
+            await expect(page.locator("#detail header .badge").first).to_have_text("000 successful")
+
+    async def test_an_override_by_form(self, stage: Stage) -> None:
+        await stage.sandbox.airtime(service_id=63, transaction_id="O0")
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?view=overrides"))
+            await page.locator("#match-service").fill("63")
+            await expect(page.get_by_text("Of the requests so far, 1 matches.")).to_be_visible()
+            await page.get_by_label("The transaction ends as").select_option("003")
+            await page.get_by_role("button", name="Add").click()
+            await expect(page.locator("td").first).to_contain_text('"service_id": 63')
+
+            await stage.sandbox.airtime(service_id=63, transaction_id="O1")
+            await stage.sandbox.advance(seconds=1)
+            await page.goto(dashboard(stage, "?q=service:63"))
+
+            await expect(page.locator("#rows li").first).to_contain_text("003 cancelled")
+            await expect(page.get_by_text("An override applied").first).to_be_visible()
+
+    async def test_a_request_by_form_with_a_magic_value(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?q=service:64"))
+            await (
+                page.get_by_role("button", name="Send a payment")
+                .or_(page.get_by_role("button", name="Send a request"))
+                .first.click()
+            )
+            await page.get_by_role("button", name="015 declined").click()
+            body = page.get_by_label("Body of")
+            text = (await body.input_value()).replace('"service_id": 55', '"service_id": 64')
+            await body.fill(text)
+            await page.get_by_role("button", name="Send", exact=True).click()
+
+            await expect(page.locator(".answer")).to_contain_text('"response_code": "015"')
+            await expect(page.locator("#rows li")).to_contain_text("015 declined")
+
+    async def test_snapshots_seed_and_reset(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            page.on("dialog", lambda dialog: dialog.accept())
+            await page.goto(dashboard(stage, "?q=service:65"))
+            await page.get_by_role("button", name="More acts").click()
+            await page.get_by_role("button", name="Seed").click()
+            await expect(page.locator("#rows li").first).to_be_visible()
+
+            await page.get_by_role("button", name="More acts").click()
+            await page.get_by_label("Name").fill("before")
+            await page.get_by_role("button", name="Keep").click()
+            await expect(page.get_by_text("The snapshot is kept")).to_be_visible()
+            await page.get_by_role("button", name="More acts").click()
+            await expect(page.get_by_label("Snapshots")).to_contain_text("before")
+            await page.locator("#reset-service").fill("65")
+            await page.get_by_role("button", name="Reset").click()
+
+            await expect(page.get_by_text("Nothing matches")).to_be_visible()
+
+    async def test_the_keys(self, stage: Stage) -> None:
+        for number in (1, 2):
+            await stage.sandbox.airtime(service_id=66, transaction_id=f"K{number}")
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?q=service:66"))
+            await expect(page.locator("#rows [aria-current]")).to_contain_text("K2")
+
+            await page.keyboard.press("j")
+            await expect(page.locator("#rows [aria-current]")).to_contain_text("K1")
+            await page.keyboard.press("/")
+            await page.keyboard.type("service:66 K2")
+            await expect(page.locator("#rows li")).to_have_count(1)
+            await page.keyboard.press("Escape")
+            await page.locator("h1").first.click()
+            await page.keyboard.press("?")
+            await expect(page.get_by_role("heading", name="Keyboard and search")).to_be_visible()
+
+
+async def test_hostile_text_runs_nothing(stage: Stage) -> None:
+    hostile = {"transaction_id": HOSTILE, "reference": HOSTILE, "nickname": HOSTILE}
+    await stage.sandbox.collect(service_id=67, customer_number="0200000001", **hostile)
+    await stage.sandbox.sms(
+        service_id=67, customer_number="0200000001", msg_body=HOSTILE, sender_id=HOSTILE
+    )
+    await stage.sandbox.advance(seconds=1)
+    async with stage.page(viewport=PHONE) as watched:
+        page = watched.page
+        page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+        for path in (*(f"?view={view}&q=service:67" for view in VIEWS), "handset/0200000001"):
+            await page.goto(dashboard(stage, path))
+            assert await page.locator("img, script:not([src])").count() == 0, path
+        await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (360, "dark")])
+async def test_every_page_is_accessible_and_fits(stage: Stage, width: int, scheme: str) -> None:
+    service = 68 if scheme == "light" else 70
+    card = await stage.sandbox.card(service_id=service, transaction_id="card")
+    await stage.sandbox.airtime(
+        service_id=service, transaction_id="gone", callback_url="http://127.0.0.1:9/"
+    )
+    await stage.sandbox.sms(service_id=service, customer_number="0270000001")
+    await stage.sandbox.advance(seconds=1)
+    await stage.sandbox.collect(service_id=service, customer_number="0270000001")
+    found: dict[str, list[str]] = {}
+    viewport = {**PHONE, "width": width}
+    async with stage.page(viewport=viewport, scheme=scheme) as watched:  # type: ignore[arg-type]
+        page = watched.page
+        paths = [f"?view={view}&q=service:{service}" for view in VIEWS]
+        paths += ["?q=nothing", "?only=timeline", "handset/0270000001", "inbox/orders", "rules"]
+        for path in (*paths, card.body["redirect_url"].partition("/_sandbox/")[2]):
+            await page.goto(dashboard(stage, path))
+            found[path] = await serious(page)
+            assert await fits(page), path
+        await page.goto(dashboard(stage))
+        for name in ("Send a request", "More acts"):
+            await page.get_by_role("button", name=name).click()
+            found[name] = await serious(page)
+            await page.keyboard.press("Escape")
+        await page.goto(f"{stage.shop_url}/screen")
+        found["screen"] = await serious(page)
+
+    assert {path: problems for path, problems in found.items() if problems} == {}
+
+
+async def test_the_token_is_entered_once() -> None:
+    async with open_stage(control_token="s3cret") as stage, stage.page() as watched:
+        page = watched.page
+        await page.goto(dashboard(stage, "?q=0244"))
+        assert await serious(page) == []
+        await page.get_by_label("Control token").fill("s3cret")
+        await page.get_by_role("button", name="Log in").click()
+
+        await expect(page).to_have_url(dashboard(stage, "?q=0244"))
+        await page.get_by_role("button", name="+1 min").click()
+        await expect(page.get_by_text("The clock moved")).to_be_visible()
