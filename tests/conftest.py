@@ -16,7 +16,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.config import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
-from tests import openapi_contract, postgres
+from tests import fork_server, openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
 
 pytest_plugins = ["tests.timeouts", "tests.fast_run"]
@@ -203,8 +203,10 @@ def _fast_path() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _postgres_is_left() -> Iterator[None]:
+def _servers_are_left() -> Iterator[None]:
+    """End the servers that the tests of this process share."""
     yield
+    fork_server.leave()
     postgres.leave()
 
 

@@ -10,7 +10,7 @@ import aiohttp
 
 from chaos.clients import ANSWER_WITHIN_S, SECRET, NotSent, ask
 from chaos.facts import FAULT
-from chaos.production.observations import Observations, Purchase
+from chaos.production.observations import DUPLICATE, Observations, Purchase
 from chaos.request_drafts import Draft
 
 KEY: Final = "live_key"
@@ -19,6 +19,8 @@ FAILS, CANCELLED, DECLINED, STRANGER = "0244000003", "0244000004", "0244000009",
 _NUMBERS: Final = ("0244000001", "0200000002", FAILS, CANCELLED, DECLINED, STRANGER)
 _WEIGHTS: Final = (40, 40, 8, 4, 4, 4)
 _TRANS_TYPES: Final = {"collect": "CTM", "deposit": "DTTW", "payout": "MTC"}
+# The answers that do not say what came of a payment; 219 only says that another server has it.
+_UNDECIDED: Final = frozenset({None, FAULT, DUPLICATE})
 _MOST_TRIES: Final = 40
 _BACK_OFF_S: Final = 0.1
 _THINKS_S: Final = 0.05
@@ -109,7 +111,7 @@ class Merchants:
             if len(self._urls) > 1 and self._rng.random() < _RACES:
                 self._seen.raced += 1
                 await asyncio.gather(*(self.send(purchase, number, url) for url in self._urls))
-            if not purchase.accepted:
+            if _UNDECIDED.issuperset(purchase.codes):
                 await self.pay(purchase, number)
             await asyncio.sleep(self._rng.uniform(0, _THINKS_S))
 

@@ -42,7 +42,8 @@ class Purchase:
 class Charges:
     """What the network did with one `transaction_id`.
 
-    codes: of all submits that arrived. status: in the end; None where it has no record.
+    codes: of all submits that arrived. status: in the end; None where it has no record. One that it
+    declined with 015 has a record too.
     """
 
     codes: list[str] = field(default_factory=list)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import aiohttp
 
-from chaos.facts import ACCEPTED
 from chaos.final_state import NoAnswer
 from chaos.production.observations import Charges, Purchase
 
@@ -68,10 +67,6 @@ class OtherGateway:
             async for record in self._pages("transactions", service):
                 key = service, str(record["transaction_id"])
                 found.setdefault(key, Charges()).status = str(record["status"])
-        # A declined payment has a record too, and was not charged.
-        for each in found.values():
-            if each.status is not None and not ACCEPTED.intersection(each.codes):
-                each.status = None
         return found
 
     async def _pages(self, records: str, service: int) -> AsyncIterator[Mapping[str, Any]]:

@@ -15,6 +15,7 @@ from chaos.production.observations import (
     Purchase,
 )
 from chaos.proof.claim import Claim, claim
+from chaos.proof.conduct import repeats
 
 # The operation that fills a wallet, and the one that empties it.
 _INTO: Final = {"collect": "collection", "deposit": "payout"}
@@ -116,6 +117,7 @@ def _callbacks(seen: Observations) -> Iterator[Claim]:
         f"{len(seen.facts.deliveries):,} deliveries are signed and say how their payment ended",
         _wrong_deliveries(seen, final),
     )
+    yield repeats(seen.facts)
 
 
 def _wrong_deliveries(seen: Observations, final: dict[str, Purchase]) -> Iterator[str]:

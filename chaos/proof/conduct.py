@@ -26,17 +26,18 @@ def claims(facts: Facts) -> Iterator[Claim]:
         f"{len(silent):,} requests without an answer were cut off by a kill and nothing else",
         (_cut(one) for one in silent if not _explained(facts, one)),
     )
-    repeats = list(_repeats(facts))
-    yield claim(
-        f"{len(repeats):,} callbacks that were acknowledged and came again did so across a kill",
-        (
-            _again(earlier, later)
-            for earlier, later in repeats
-            if not _across(facts, earlier, later)
-        ),
-    )
+    yield repeats(facts)
     yield claim(
         "the servers ended only when they were killed and logged no error", facts.complaints
+    )
+
+
+def repeats(facts: Facts) -> Claim:
+    """The claim about callbacks that came again after they were acknowledged."""
+    found = repeated(facts)
+    return claim(
+        f"{len(found):,} callbacks that were acknowledged and came again did so across a kill",
+        (_again(earlier, later) for earlier, later in found if not _across(facts, earlier, later)),
     )
 
 

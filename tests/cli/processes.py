@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
+from tests import fork_server
 
 SOON = 15  # seconds; only a fault takes this long
 
@@ -21,6 +22,8 @@ def command(*arguments: object) -> list[str]:
 
 def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run a server; kill it at the end of the block if it still runs."""
+    if fork_server.IS_SUPPORTED:
+        return _until_the_end(fork_server.start(*map(str, arguments)))
     return process(*command(*arguments))
 
 
@@ -42,13 +45,19 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextmanager
-def process(*words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+def process(
+    *words: str, stdout: int = subprocess.PIPE
+) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run these words as a process; kill it at the end of the block if it still runs."""
     with interruptible():
         process = subprocess.Popen(  # noqa: S603 -- ourselves
             words, stdout=stdout, stderr=subprocess.PIPE, text=True
         )
+    return _until_the_end(process)
+
+
+@contextmanager
+def _until_the_end(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
@@ -73,6 +82,9 @@ def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, s
 
 
 def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    if fork_server.IS_SUPPORTED:
+        return fork_server.run(*map(str, arguments), timeout=SOON)
     return subprocess.run(  # noqa: S603 -- ourselves
         command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
     )

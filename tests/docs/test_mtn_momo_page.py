@@ -13,8 +13,8 @@ from sandbox_sim.adapters.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.config_networks import NetworkTable
 from tests.cli.processes import first_line, process
 from tests.docs.commands import shape
+from tests.docs.page_reader import Reader, free_port
 from tests.docs.pages import ROOT, Page, code
-from tests.docs.reader import Reader, free_port
 
 PAGE = Page("docs/networks/mtn_momo.md")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.docs.commands import shape
+from tests.docs.page_reader import Reader
 from tests.docs.pages import Page
-from tests.docs.reader import Reader
 
 PAGE = Page("docs/production.md")
 # The files in the order in which the page shows them; the last one is a part of a file.

@@ -12,7 +12,7 @@ import asyncio
 import base64
 import json
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -26,6 +26,7 @@ from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 
 ENVIRONMENT: Final = "mtnghana"
 MOST_MESSAGE_CHARACTERS: Final = 160
+SOON_S: Final = 15
 NO_SUCH_PATH: Final = HttpReply(404, b'{"statusCode": 404, "message": "Resource not found"}')
 
 
@@ -268,16 +269,45 @@ def _is_well_formed(body: Any, product: Product) -> bool:
 
 
 class MomoServer:
-    """The fake behind a real socket.
-
-    hold: while it is set, payments are taken and get no answer; `held` counts them.
-    """
+    """The fake behind a real socket."""
 
     def __init__(self, fake: FakeMomo) -> None:
         self.fake = fake
         self.url = ""
-        self.hold: asyncio.Event | None = None
-        self.held = 0
+        self._came = asyncio.Condition()
+        self._held = ""
+        self._released = asyncio.Event()
+        self._waiting: list[web.Request] = []
+        self._lost = ""
+
+    def lose(self, purpose: str) -> None:
+        """Close the connection of the next POST with this part in its path, and do nothing."""
+        self._lost = purpose
+
+    def hold(self, purpose: str) -> None:
+        """Handle a POST with this part in its path, and do not answer it until `release`."""
+        self._held = purpose
+        self._released.clear()
+
+    def release(self) -> None:
+        """Answer again."""
+        self._held = ""
+        self._released.set()
+
+    def drop(self) -> None:
+        """Close the connections of the requests that are held, without an answer."""
+        for request in self._waiting:
+            _abort(request)
+        self.release()
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        """Wait until this is true after a request.
+
+        Raises:
+            TimeoutError: it is not, for a time that only a fault takes.
+        """
+        async with asyncio.timeout(SOON_S), self._came:
+            await self._came.wait_for(happened)
 
     async def notify(self, reference: str, method: str = "PUT", url: str = "") -> int:
         """Send the callback of a payment once; returns the HTTP status of the answer."""
@@ -292,6 +322,10 @@ class MomoServer:
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer one request."""
+        if self._lost and request.method == "POST" and self._lost in request.path.split("/"):
+            self._lost = ""
+            _abort(request)
+            return web.Response()
         came = HttpRequest(
             request.method,
             request.raw_path,
@@ -299,10 +333,17 @@ class MomoServer:
             await request.read(),
         )
         answer = self.fake.answer(came)
-        if self.hold is not None and answer.status == 202:
-            self.held += 1
-            await self.hold.wait()
+        async with self._came:
+            self._came.notify_all()
+        if self._held and came.method == "POST" and self._held in came.path.split("/"):
+            self._waiting.append(request)
+            await self._released.wait()
         return web.Response(status=answer.status, body=answer.body, headers=dict(answer.headers))
+
+
+def _abort(request: web.Request) -> None:
+    if request.transport is not None:
+        request.transport.abort()
 
 
 @asynccontextmanager

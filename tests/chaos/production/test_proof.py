@@ -21,6 +21,7 @@ AGAIN = "no payment that the network had was sent to it again"
 UNSENT = "charged for nothing that no client sent"
 ARRIVED = "callbacks arrived and were acknowledged"
 SIGNED = "deliveries are signed"
+ACROSS = "came again did so across a kill"
 ZERO = "every asset sums to zero"
 HELD = "nothing is held any more"
 BALANCES = "balances are what the network carried out"
@@ -55,7 +56,7 @@ def seen() -> Observations:
             (SERVICE, "deposit"): Charges(["202"], "000"),
             (SERVICE, "collect"): Charges(["202"], "000"),
             (SERVICE, "failed"): Charges(["202"], "001"),
-            (SERVICE, "declined"): Charges(["015"]),
+            (SERVICE, "declined"): Charges(["015"], "001"),
             (SERVICE, "cut"): Charges(["202"], "000"),
         },
         books=Books(
@@ -194,6 +195,12 @@ def test_a_callback_that_is_wrong(seen: Observations, wrong: Delivery, evidence:
     seen.facts.deliveries.append(wrong)
 
     assert evidence in against(seen, SIGNED)
+
+
+def test_a_callback_that_comes_again_without_a_kill(seen: Observations) -> None:
+    seen.facts.deliveries.append(delivery("collect", "000"))
+
+    assert "callback of collect was acknowledged and came again" in against(seen, ACROSS)
 
 
 def test_books_that_do_not_agree(seen: Observations) -> None:

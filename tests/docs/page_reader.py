@@ -1,4 +1,4 @@
-"""A reader of a page, who types its commands: real servers, files and requests."""
+"""Does what a page says: serves, pays and asks with real processes, on ports of its own."""
 
 import base64
 import json
