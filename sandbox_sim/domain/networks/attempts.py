@@ -69,7 +69,7 @@ class Attempt(NamedTuple):
     next_ask_at: when to ask next; None once it is final.
     failing_since: when a status query first said that a payout failed.
     network_id: the network's own identifier.
-    reason: why it failed or was refused, in the network's words.
+    reason: why it failed, or the request or a repeat was refused, in the network's words.
     mismatch, contradiction: in words, empty where there is none.
     contradicted_by: the outcome that the network reported against a final one.
     settled_by, settled_reason: the person who decided, and why.
@@ -237,11 +237,12 @@ def may_submit_again(attempt: Attempt, terms: Terms, now: datetime) -> bool:
     """Whether the same request may go out again with the same reference.
 
     Only where the network takes a repeat for the same request, and has twice said that it does not
-    know the reference.
+    know the reference. Not after a repeat was refused: the next one would be too.
     """
     return (
         attempt.outcome is Outcome.UNKNOWN
         and not attempt.mismatch
+        and not attempt.reason
         and attempt.missed >= MISSED_BEFORE_REPEAT
         and terms.repeats_within is not None
         and attempt.created_at + terms.timeout <= now < attempt.created_at + terms.repeats_within
@@ -375,11 +376,14 @@ def _still_open(
 ) -> Judgement:
     """The attempt after a report that decides nothing."""
     noted = attempt
+    refused = report.source is Source.SUBMIT and report.outcome is Outcome.REFUSED
+    if refused and attempt.outcome is Outcome.UNKNOWN:
+        noted = attempt._replace(reason=f"a repeat was refused: {report.reason}")
     if outcome is Outcome.PENDING:
         noted = attempt._replace(outcome=Outcome.PENDING)
         if report.source is Source.STATUS:
             noted = noted._replace(failing_since=None)
-    changed = noted.outcome is not attempt.outcome or noted.failing_since != attempt.failing_since
+    changed = noted != attempt
     noted = _next_question(noted, report, terms, now, jitter)
     return Judgement(noted, Change.NOTED if changed else Change.NOTHING)
 

@@ -62,7 +62,8 @@ def test_the_answer_to_the_first_submit_can_end_it(outcome: Outcome) -> None:
 def test_the_answer_to_a_repeat_proves_nothing_about_the_first(outcome: Outcome) -> None:
     judged = apply(attempt(submits=2), report(outcome, Source.SUBMIT), TERMS, LATER)
 
-    assert (judged.change, judged.attempt.outcome) == (Change.NOTHING, Outcome.UNKNOWN)
+    assert judged.change is not Change.ENDED
+    assert judged.attempt.outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
@@ -288,6 +289,17 @@ def test_when_the_same_request_may_go_out_again(
     subject: Attempt, terms: Terms, now: datetime, may: bool
 ) -> None:
     assert may_submit_again(subject, terms, now) is may
+
+
+def test_a_repeat_that_is_refused_is_the_last_one_and_its_reason_is_kept() -> None:
+    again = TWICE_MISSED._replace(submits=2)
+    refused = report(Outcome.REFUSED, source=Source.SUBMIT, reason="019")
+
+    after, change = apply(again, refused, IDEMPOTENT, LATER)
+
+    assert (after.outcome, change) == (Outcome.UNKNOWN, Change.NOTED)
+    assert after.reason == "a repeat was refused: 019"
+    assert not may_submit_again(after, IDEMPOTENT, LATER)
 
 
 def test_misses_count_in_a_row_and_begin_anew_with_a_repeat() -> None:
