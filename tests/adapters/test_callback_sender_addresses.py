@@ -88,7 +88,7 @@ async def test_what_the_door_takes_is_called(address: str) -> None:
     assert arrives(answer)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ODD_ADDRESSES, max_size=20))
 def test_so_is_whatever_else_it_takes(addresses: list[str]) -> None:
     taken = [address for address in addresses if can_be_called(address)]

@@ -40,10 +40,10 @@ PREFIXES = ["", "0244", "0200", "0270", "233244", "+233244", "411111", "20000000
 phones = st.builds(str.__add__, st.sampled_from(PREFIXES), digits)
 
 
-def examples(count: int) -> settings:
-    """The settings for `count` examples; the profile `long` runs 25 times as many."""
+def examples(count: int, times: int = 75) -> settings:
+    """The settings for `count` examples; the profile `long` runs `times` as many."""
     return settings(
-        max_examples=count * 25 if settings.get_current_profile_name() == "long" else count,
+        max_examples=count * times if settings.get_current_profile_name() == "long" else count,
         derandomize=True,
         database=None,
         deadline=None,

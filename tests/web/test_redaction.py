@@ -230,7 +230,7 @@ def test_no_secret_of_a_request_is_kept_or_shown(tmp_path: Path, log: list[str])
         gateway.ask("POST", "/_sandbox/overrides", json.dumps(forced).encode())
         here = f"{gateway.url}/_sandbox/inbox/orders"
 
-        @settings(examples(60), suppress_health_check=list(HealthCheck))
+        @settings(examples(60, times=25), suppress_health_check=list(HealthCheck))
         @given(case=cases(here))
         def send(case: Case) -> None:
             check(case)

@@ -72,20 +72,20 @@ def assert_answered(answer: Answer, path: str) -> None:
         assert answer.status == 200
 
 
-@examples(60)
+@examples(20)
 @given(path=paths, body=st.binary(max_size=200))
 def test_any_bytes_are_answered(wire: Wire, path: str, body: bytes) -> None:
     assert_answered(wire.send(request_bytes(path, body)), path)
 
 
-@examples(80)
+@examples(27)
 @given(path=paths, document=documents)
 def test_any_json_is_answered(wire: Wire, path: str, document: object) -> None:
     assert_answered(wire.send(request_bytes(path, dumped(document))), path)
 
 
 @pytest.mark.decision("D6")
-@examples(160)
+@examples(53)
 @given(request_=near_misses())
 def test_almost_well_formed_bodies_are_answered(wire: Wire, request_: tuple[str, bytes]) -> None:
     path, body = request_
@@ -113,7 +113,7 @@ headers = st.lists(st.builds(lambda n, v: n.encode() + b": " + v, header_names, 
 
 
 @pytest.mark.decision("D3", "D4")
-@examples(40)
+@examples(13)
 @given(
     path=paths, lines=headers, body=st.binary(max_size=20), known=st.booleans(), agent=st.booleans()
 )
@@ -137,7 +137,7 @@ METHODS = "GET HEAD POST PUT PATCH DELETE OPTIONS TRACE PROPFIND LOCK REPORT PUR
 methods = st.sampled_from(METHODS.split())
 
 
-@examples(40)
+@examples(13)
 @given(target=targets, method=methods, known=st.booleans())
 def test_any_path_and_method_are_answered(
     wire: Wire, target: str, method: str, *, known: bool
@@ -148,7 +148,7 @@ def test_any_path_and_method_are_answered(
     assert_in_shape(wire.send(request, head=head), bodiless=head)
 
 
-@examples(20)
+@examples(7)
 @given(line=st.binary(min_size=1, max_size=60).map(lambda raw: b"!" + raw.replace(b"\n", b"")))
 def test_what_is_no_http_is_answered(url: str, line: bytes) -> None:
     wire = Wire(url)

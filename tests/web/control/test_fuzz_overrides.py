@@ -50,7 +50,7 @@ def overrides(draw: st.DrawFn) -> dict[str, Any]:
     return body
 
 
-@examples(30)
+@examples(10)
 @given(body=overrides(), operation=st.sampled_from(sorted(OPERATIONS)))
 def test_any_override_is_taken_or_refused(wire: Wire, body: dict[str, Any], operation: str) -> None:
     made = wire.send(request_bytes("/_sandbox/overrides", dumped(body)))
