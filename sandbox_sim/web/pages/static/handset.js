@@ -5,6 +5,9 @@ import { post, say } from "./control.js";
 
 const MIN_PAUSE_MS = 250;
 const here = new URL(location.href);
+// What it asks for again: the phone without the QR code beside it, which has a code of its own.
+const phoneAlone = new URL(here);
+phoneAlone.searchParams.set("alone", "");
 const path = `handset/${here.pathname.split("/").at(-1)}`;
 const $ = (selector, root = document) => root.querySelector(selector);
 
@@ -34,7 +37,7 @@ async function refresh() {
   stale = false;
   let page;
   try {
-    const answer = await fetch(here, { headers: { Accept: "text/html" } });
+    const answer = await fetch(phoneAlone, { headers: { Accept: "text/html" } });
     if (answer.redirected && new URL(answer.url).pathname !== here.pathname) location.assign(answer.url);
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
