@@ -4,6 +4,7 @@ from collections.abc import Container, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.payments.card_page import CardPages
@@ -11,6 +12,7 @@ from sandbox_sim.gateway.payments.handset import Handsets
 from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.pages.browser_pages import BrowserPages
 from sandbox_sim.web.pages.card_page import CardPageRoutes
+from sandbox_sim.web.pages.changes import ChangeRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes
 from sandbox_sim.web.pages.handset import HandsetRoutes
 from sandbox_sim.web.pages.handset_codes import HandsetCodes
@@ -48,6 +50,9 @@ class PageParts:
             ),
             self._handset(),
             RulesRoutes(self.templates),
+            ChangeRoutes(
+                parts.store, parts.feed, parts.clock, shared=is_postgres(parts.settings.store)
+            ),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]

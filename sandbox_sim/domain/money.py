@@ -5,7 +5,7 @@ A float would lose the last digit of 10000000000000001. An amount is written as 
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -79,3 +79,14 @@ def json_with_amount(fields: Mapping[str, object], amount: Decimal) -> str:
     rest = compact(dict(fields))
     first = f'{{"amount":{plain_decimal(amount)}'
     return first + "}" if rest == "{}" else f"{first},{rest[1:]}"
+
+
+def amount_of(value: object) -> Decimal | None:
+    """An amount from JSON that `read_json` read, a number or a text; None for anything else."""
+    if isinstance(value, Decimal):
+        return value
+    try:
+        amount = Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
+    return amount if amount is not None and amount.is_finite() else None

@@ -247,8 +247,8 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in lines]
 
     names = (
-        "callbacks clock compare config demo doctor explain faults inbox ledger openapi overrides "
-        "readyz requests reset seed serve sms snapshot transactions trigger"
+        "callbacks clock compare config demo doctor explain faults inbox ledger networks openapi "
+        "overrides readyz reconcile requests reset seed serve sms snapshot transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
     assert [line for line in lines[1:] if line.endswith("...")] == []
@@ -263,6 +263,7 @@ def test_help_lists_every_command() -> None:
         ("sms", "find list show wait"),
         ("faults", "add clear list"),
         ("ledger", "show topup"),
+        ("networks", "check list"),
         ("inbox", "clear show wait"),
         ("clock", "advance freeze reset resume show"),
         ("overrides", "add clear list"),

@@ -69,3 +69,21 @@ def test_what_is_wrong_with_an_amount(text: str, currency: str, problem: str | N
 @given(AMOUNTS)
 def test_every_amount_with_the_decimals_of_its_currency_is_taken(amount: Decimal) -> None:
     assert money.problem_of(amount, "GHS") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"),
+    [
+        (Decimal("10.50"), Decimal("10.50")),
+        ("10000000000000001", Decimal(10000000000000001)),
+        ("ten", None),
+        ("NaN", None),
+        ("sNaN", None),
+        ("Infinity", None),
+        (None, None),
+        (True, None),
+        (10.5, None),
+    ],
+)
+def test_an_amount_is_a_number_or_a_text(value: object, amount: Decimal | None) -> None:
+    assert money.amount_of(value) == amount

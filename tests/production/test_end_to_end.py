@@ -272,6 +272,17 @@ class TestControl:
         assert [each["mode"] for each in callbacks["callbacks"]] == ["P"]
         assert shown["mode"] == "P"
 
+    def test_of_one_id_in_both_modes_the_mode_is_named(self, server: Server, shop: Other) -> None:
+        for mode in ("P", "S"):
+            pay(server, shop, mode=mode, transaction_id="BOTH")
+            callback(shop)
+
+        path = "/_sandbox/transactions/55/BOTH"
+        shown = [server.ask("GET", path + query)[1]["mode"] for query in ("", "?mode=P", "?mode=S")]
+
+        assert shown == ["S", "P", "S"]
+        assert server.ask("GET", "/_sandbox/transactions/55/nobody?mode=P")[0] == 404
+
     def test_a_payment_shows_its_attempts_and_nothing_waits(
         self, server: Server, shop: Other
     ) -> None:

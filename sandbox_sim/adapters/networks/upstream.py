@@ -30,7 +30,6 @@ from sandbox_sim.adapters.networks.upstream_wire import (
     HISTORY,
     OUTCOMES,
     PATHS,
-    amount_of,
     body_of,
     code_of,
     sms_result,
@@ -258,7 +257,7 @@ class UpstreamNetwork:
                 network_id=text_of(body, "trans_id") or text_of(body, "network_transaction_id"),
                 echo=Echo(
                     reference,
-                    amount_of(body.get("amount")),
+                    money.amount_of(body.get("amount")),
                     text_of(body, "currency_code") or None,
                 ),
                 cancelled=code == Status.CANCELLED.value,

@@ -5,7 +5,6 @@ a body that is not the interface's are UNKNOWN.
 """
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -105,7 +104,7 @@ def sms_result(item: Mapping[str, Any], query: StatusQuery) -> StatusResult:
         outcome,
         reason=text_of(item, "error_message") if outcome is Outcome.FAILED else "",
         network_id=query.network_id,
-        echo=Echo(query.reference, amount_of(item.get("units_charged"))),
+        echo=Echo(query.reference, money.amount_of(item.get("units_charged"))),
     )
 
 
@@ -190,14 +189,3 @@ def code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
 def text_of(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
     return value if isinstance(value, str) else ""
-
-
-def amount_of(value: object) -> Decimal | None:
-    """The amount of a callback, which is a text in some profiles and a number in others."""
-    if isinstance(value, Decimal):
-        return value
-    try:
-        amount = Decimal(value) if isinstance(value, str) else None
-    except InvalidOperation:
-        return None
-    return amount if amount is not None and amount.is_finite() else None

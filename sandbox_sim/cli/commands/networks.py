@@ -22,7 +22,7 @@ def networks() -> None:
 @networks.command(name="list")
 @asks
 def list_(session: Session) -> None:
-    """List the networks: what each one takes, its routes, its breaker and its open attempts."""
+    """List the networks with routes, breakers and open attempts."""
     session.show(session.gateway.control("GET", "networks"), _lines)
 
 

@@ -75,13 +75,16 @@ add_wait(transactions, TRANSACTIONS)
 
 @transactions.command("show")
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@click.option("--mode", type=click.Choice(["S", "P"]), help="Of two, the one of this mode.")
 @asks
-def show_transaction(session: Session, ids: tuple[str, ...]) -> None:
+def show_transaction(session: Session, ids: tuple[str, ...], mode: str | None) -> None:
     """Show one of the transactions with all its fields and its timeline.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks.
     """
-    session.show(session.gateway.control("GET", "transactions", *ids), tables.outline)
+    query = [] if mode is None else [("mode", mode)]
+    answer = session.gateway.control("GET", "transactions", *ids, query=query)
+    session.show(answer, tables.outline)
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:

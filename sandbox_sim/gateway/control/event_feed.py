@@ -264,6 +264,11 @@ class Feed:
             reader.clear()
             self._until = self._clock.monotonic() + KEPT_FOR_S
 
+    @property
+    def closed(self) -> bool:
+        """Whether the server stops."""
+        return self._closed
+
     def close(self) -> None:
         """End all readers, and each later one at once: the server stops."""
         self._closed = True

@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -52,6 +53,7 @@ TRANSACTIONS: Final = Kind(
     transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "transaction_id", "service_id"),
     values=transactions.FIELD_VALUES,
+    time="initiated_at",
 )
 _OF_MODE: Final[Mapping[str, Kind]] = {
     ServiceMode.PRODUCTION: replace(
@@ -69,6 +71,7 @@ CALLBACKS: Final = Kind(
     callbacks.SHOWN_FIELDS,
     plain=("id", "network_transaction_id", "transaction_id", "service_id"),
     values=callbacks.FIELD_VALUES,
+    time="created_at",
 )
 MESSAGES: Final = Kind(
     EventType.SMS,
@@ -78,6 +81,7 @@ MESSAGES: Final = Kind(
     sms_messages.SHOWN_FIELDS,
     plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
     values=sms_messages.FIELD_VALUES,
+    time="created_at",
 )
 
 
@@ -139,20 +143,37 @@ class Records:
         self._searches: dict[Subject, list[Search]] = defaultdict(list)
 
     async def find(
-        self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None = None
+        self,
+        kind: Kind,
+        match: Mapping[str, object],
+        limit: int,
+        after: str | None = None,
+        *,
+        since: datetime | None = None,
     ) -> Found:
         """The newest records that match, at most `limit`, after the one with the id `after`.
 
         A masked value is found by the original and by what is shown of it.
+        since: the search ends at records that began before this time; it may find some of them.
         """
         if kind is REQUESTS:
             await self._journal.save()
         kind = _of_mode(kind, match)
         search = Search(kind, match, limit + 1)
-        await self._read(kind, Listing(_service_of(match), after, AT_ONCE), [search])
+        await self._read(kind, Listing(_service_of(match), after, AT_ONCE), [search], since)
         found = search.found[:limit]
         follows = len(search.found) > limit and found
         return Found(found, str(found[-1][kind.name]) if follows else None)
+
+    async def newest(
+        self, kind: Kind, match: Mapping[str, object], *, since: datetime | None = None
+    ) -> Shown | None:
+        """The newest record that matches, or None; it reads no further. since: as in `find`."""
+        if kind is REQUESTS:
+            await self._journal.save()
+        search = Search(kind, match, 1)
+        await self._read(kind, Listing(_service_of(match), None, AT_ONCE), [search], since)
+        return next(iter(search.found), None)
 
     async def count(self, kind: Kind, match: Mapping[str, object]) -> int:
         """How many records match."""
@@ -207,7 +228,13 @@ class Records:
         """How many requests of a service, or of all (None), newer ones have replaced."""
         return await self._store.run(lambda unit: unit.dropped_entries(service_id))
 
-    async def _read(self, kind: Kind, listing: Listing, searches: Sequence[Search]) -> None:
+    async def _read(
+        self,
+        kind: Kind,
+        listing: Listing,
+        searches: Sequence[Search],
+        since: datetime | None = None,
+    ) -> None:
         """Read records, newest first, until all searches are full or there are no more."""
         for search in searches:
             search.begin_anew()
@@ -217,6 +244,8 @@ class Records:
             for search in searches:
                 search.take(records, shown)
             if len(records) < listing.limit or all(search.is_full for search in searches):
+                return
+            if since is not None and getattr(records[-1], kind.time) < since:
                 return
             took_s = self._clock.monotonic() - began
             last = getattr(records[-1], kind.name)

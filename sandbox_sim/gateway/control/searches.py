@@ -28,6 +28,7 @@ class Kind:
     them a search skips most records without the cost of showing them.
     values: the fields that have a fixed set of values.
     inbox: the name of the inbox, if the records are of one.
+    time: the attribute with the time at which a record began.
     """
 
     type: EventType
@@ -38,6 +39,7 @@ class Kind:
     plain: tuple[str, ...]
     values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
+    time: str = "at"
 
     def read(self, match: Mapping[str, object]) -> dict[str, object]:
         """The match with words in it replaced; `ImpossibleValue` where no record can match."""

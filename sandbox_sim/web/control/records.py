@@ -36,7 +36,7 @@ from sandbox_sim.web.control.errors import (
     error_response,
 )
 from sandbox_sim.web.control.handlers import Reply
-from sandbox_sim.web.control.input_models import LARGEST_INTEGER, PageQuery, Wait
+from sandbox_sim.web.control.input_models import LARGEST_INTEGER, Input, PageQuery, Wait
 from sandbox_sim.web.control.input_parsing import BadInput
 from sandbox_sim.web.control.waits import answer_of_wait
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Route
@@ -90,6 +90,14 @@ class TransactionListQuery(RecordListQuery):
     )
 
 
+class ModeQuery(Input):
+    """Which of two transactions with the same identifier, one of each mode."""
+
+    mode: Literal["S", "P"] | None = Field(
+        None, description="the service mode; without it one of mode S is shown first"
+    )
+
+
 class Count(TypedDict):
     """How many records match."""
 
@@ -111,12 +119,14 @@ class RecordRoutes:
             Route(
                 "GET", TRANSACTION, self.transaction,
                 "show the transaction with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionDetails),), errors=(NOT_FOUND, AMBIGUOUS),
+                "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
+                errors=(NOT_FOUND, AMBIGUOUS),
             ),
             Route(
                 "GET", TRANSACTION_OF_SERVICE, self.transaction,
                 "show the transaction of a service with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionDetails),), errors=(BAD_REQUEST, NOT_FOUND),
+                "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
+                errors=(BAD_REQUEST, NOT_FOUND),
             ),
             Route(
                 "GET", "/_sandbox/callbacks/{id}", self.callback,
@@ -220,13 +230,14 @@ class RecordRoutes:
         found = await self._ids.callback(name)
         return no_such("callbacks", name) if found is None else found
 
-    async def transaction(self, request: web.Request) -> Reply:
+    async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
         """Show the transaction that any of its ids names, of any service or the one in the path."""
         name, service_id = request.match_info["id"], service_of(request)
-        found = await self._ids.transaction(name, service_id)
-        if found is None:
+        found = None if asked.mode == "P" else await self._ids.transaction(name, service_id)
+        if found is None and asked.mode != "S":
             found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
-        if self._live is None or (found is not None and found["mode"] == ServiceMode.SANDBOX):
+        of_mode_s = asked.mode == "S" or (found or {}).get("mode") == ServiceMode.SANDBOX
+        if self._live is None or of_mode_s:
             return no_such("transactions", name) if found is None else found
         network_id = name if found is None else str(found["network_transaction_id"])
         live = await self._live.transaction(network_id, service_id)

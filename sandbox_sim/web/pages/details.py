@@ -1,9 +1,11 @@
 """Finds the record that an address names, and all that belongs to its timeline."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from sandbox_sim.domain.ledger import LedgerQuery, shown
+from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -58,10 +60,15 @@ class Details:
         payment = await self._one(TRANSACTIONS, match)
         if payment is None:
             return None
-        entries = await self._requests_of(service_id, payment["transaction_id"])
-        entry = _beginning(entries, _begun(payment))
-        asked = any(each["operation"] == "status" for each in entries)
-        found = await self._records.find(CALLBACKS, match, _MOST_CALLBACKS)
+        entry = await self._beginning(payment)
+        since = datetime.fromisoformat(_begun(payment))
+        query = {
+            "service_id": service_id,
+            "transaction_id": payment["transaction_id"],
+            "operation": Operation.STATUS.value,
+        }
+        asked = await self._records.newest(REQUESTS, query, since=since) is not None
+        found = await self._records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
         postings = await self._postings(service_id, network_id)
         return of_payment(payment, entry, found.records[::-1], postings, settings, asked=asked)
 
@@ -72,9 +79,10 @@ class Details:
         service_id, transaction_id = entry["service_id"], entry["transaction_id"]
         if None not in {service_id, transaction_id} and _pays(entry):
             match = {"service_id": service_id, "transaction_id": transaction_id}
-            for payment in (await self._records.find(TRANSACTIONS, match, 2)).records:
-                entries = await self._requests_of(service_id, transaction_id)
-                owner = _beginning(entries, _begun(payment))
+            since = datetime.fromisoformat(entry["at"])
+            found = await self._records.find(TRANSACTIONS, match, _MOST_REQUESTS, since=since)
+            for payment in found.records:
+                owner = await self._beginning(payment)
                 if owner is not None and owner["id"] == name:
                     network_id = str(payment["network_transaction_id"])
                     return await self._of_payment(service_id, network_id, settings)
@@ -100,10 +108,16 @@ class Details:
         postings = await self._postings(message["service_id"], subject)
         return of_message(message, postings, settings)
 
-    async def _requests_of(self, service_id: int, transaction_id: str) -> Sequence[Any]:
-        """The newest requests that name a transaction."""
-        match = {"service_id": service_id, "transaction_id": transaction_id}
-        return (await self._records.find(REQUESTS, match, _MOST_REQUESTS)).records
+    async def _beginning(self, payment: Mapping[str, Any]) -> Any:
+        """The request that began a transaction: the newest for it that came before."""
+        match = {name: payment[name] for name in ("service_id", "transaction_id", "operation")}
+        begun = _begun(payment)
+        newest: Any = await self._records.newest(REQUESTS, match)
+        if newest is None or newest["at"] <= begun:
+            return newest
+        # The id was used again later.
+        entries: Sequence[Any] = (await self._records.find(REQUESTS, match, _MOST_REQUESTS)).records
+        return next((each for each in entries if each["at"] <= begun), None)
 
     async def _postings(self, service_id: int, subject: str) -> Sequence[Any]:
         # With `after` the ledger adds up no balances.
@@ -112,13 +126,7 @@ class Details:
         return [shown(line.posting) for line in reversed(page.lines)]
 
     async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
-        found = await self._records.find(kind, match, 1)
-        return next(iter(found.records), None)
-
-
-def _beginning(entries: Sequence[Any], begun: str) -> Any:
-    """The request that began a transaction: the newest payment that came before it."""
-    return next((each for each in entries if _pays(each) and each["at"] <= begun), None)
+        return await self._records.newest(kind, match)
 
 
 def _begun(payment: Mapping[str, Any]) -> str:

@@ -1,7 +1,4 @@
-"""Adapters that each break one rule of the contract, and an adapter for a network with tokens.
-
-No adapter of this project needs tokens, so the proof about tokens is tested with the latter.
-"""
+"""Adapters that each break one rule of the contract, and one for a network with tokens."""
 
 import asyncio
 import json

@@ -130,6 +130,7 @@ SILENT = {
     *("live_transaction", "live_payment", "delete_live_transaction", "list_live_transactions"),
     *("add_attempt", "attempt", "save_attempt", "saved_request", "find_attempts", "attempts_of"),
     *("open_attempts", "doubtful_attempts", "enter", "book_balances", "book_legs"),
+    *("book_page", "last_posted_at", "list_attempts"),
     *("save_hold", "hold", "open_holds", "exchanges_of", "add_exchanges"),
     *("add_raw_notification", "raw_notification", "save_raw_notification"),
 }

@@ -12,7 +12,7 @@ from typing import Any, Final
 FAILURE_REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "APPROVAL_REJECTED": "the payer rejected the request",
-        "COULD_NOT_PERFORM_TRANSACTION": "MTN could not do it, often because nobody approved it",
+        "COULD_NOT_PERFORM_TRANSACTION": "MTN could not do it; often the payer gave no answer",
         "EXPIRED": "the payer did not answer in time",
         "INTERNAL_PROCESSING_ERROR": "an error at MTN, often too little money in the account",
         "INVALID_CALLBACK_URL_HOST": "MTN does not call the host of our callback address",

@@ -1,7 +1,7 @@
 """The messages of the MTN MoMo API: a payment as it is sent, and what MTN says of it."""
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -106,7 +106,8 @@ def network_id(document: Mapping[str, Any]) -> str:
 def echo(document: Mapping[str, Any]) -> Echo:
     """The amount and the currency that MTN repeats; None where it does not."""
     return Echo(
-        amount=_amount(document.get("amount")), currency=_text(document.get("currency")) or None
+        amount=money.amount_of(document.get("amount")),
+        currency=_text(document.get("currency")) or None,
     )
 
 
@@ -116,16 +117,6 @@ def _text(value: object) -> str:
         is_short = value.adjusted() < _MOST_DIGITS
         return format(value, "f") if is_short and value == value.to_integral_value() else ""
     return value if isinstance(value, str) else ""
-
-
-def _amount(value: object) -> Decimal | None:
-    if isinstance(value, Decimal):
-        return value
-    try:
-        amount = Decimal(value) if isinstance(value, str) else None
-    except InvalidOperation:
-        return None
-    return amount if amount is not None and amount.is_finite() else None
 
 
 def _in_words(status: int, document: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The tokens of one product: cached, and renewed by one request for all that wait. Source: D39.
 
-A token is renewed a minute before it ends, or when MTN refuses it with 401. Where the renewal
-fails, the old token is used as long as it is good.
+A token is renewed when MTN refuses it with 401, and from a minute before it ends. Until it ends,
+payments go on with it and do not wait for the new one.
 """
 
 import asyncio
@@ -62,26 +62,24 @@ class Tokens:
         self._renewal: asyncio.Task[str | NoToken] | None = None
 
     async def get(self, within_s: float, *, refused: str = "") -> str | NoToken:
-        """A token, from the cache where it is good.
+        """A token, from the cache while it is good.
 
-        within_s: how long to wait for one, in real time.
+        within_s: how long to wait for another one, in real time.
         refused: the token that MTN does not take; another one is returned.
         """
         token = self._token
         if token is not None and token.text == refused:
             self._token = token = None
-        if token is not None and self._clock.monotonic() < token.renew_at:
-            return token.text
-        renewed = await self.renew(within_s)
-        if isinstance(renewed, NoToken) and token is not None:
-            return token.text if self._clock.monotonic() < token.ends_at else renewed
-        return renewed
+        now = self._clock.monotonic()
+        if token is None or now >= token.ends_at:
+            return await self.renew(within_s)
+        if now >= token.renew_at:
+            self._start_renewal()
+        return token.text
 
     async def renew(self, within_s: float) -> str | NoToken:
         """A new token; one request for all that wait for it at the same time."""
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.create_task(self._fetch())
-        renewal = self._renewal
+        renewal = self._start_renewal()
         try:
             async with self._clock.timeout(within_s):
                 await asyncio.wait({renewal})
@@ -97,6 +95,12 @@ class Tokens:
             self._renewal.cancel()
             await asyncio.wait({self._renewal})
         self._token = self._renewal = None
+
+    def _start_renewal(self) -> "asyncio.Task[str | NoToken]":
+        """The renewal under way; a new one if there is none."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._fetch())
+        return self._renewal
 
     async def _fetch(self) -> str | NoToken:
         answer = await self._http.ask("token", "POST", self._url, self._headers)

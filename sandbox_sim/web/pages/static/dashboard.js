@@ -5,8 +5,9 @@ import { get, post, say, bodyOf, remove } from "./control.js";
 import { prepareSend, openSend } from "./send.js";
 
 const MIN_PAUSE_MS = 700;
-const EVENTS = ["request", "transaction", "callback", "sms", "inbox", "ledger", "override", "fault",
-  "clock", "reset", "restore", "gap"];
+// A page that takes long to make is asked for that much less often.
+const PAUSE_TIMES = 20;
+const MAX_PAUSE_MS = 5000;
 const $ = (selector, root = document) => root.querySelector(selector);
 
 let stale = false;
@@ -130,7 +131,7 @@ function soon() {
     timer = 0;
     await refresh();
     if (stale) soon();
-  }, Math.max(MIN_PAUSE_MS, lastTook * 5));
+  }, Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)));
 }
 
 // ---- the clock ----
@@ -342,8 +343,9 @@ document.addEventListener("keydown", (event) => {
 
 // ---- live ----
 
-const feed = new EventSource(new URL("events", new URL("./", location.href)));
-for (const name of EVENTS) feed.addEventListener(name, soon);
+const feed = new EventSource(new URL("changes", new URL("./", location.href)));
+feed.addEventListener("changed", soon);
+feed.addEventListener("open", soon);
 document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
 addEventListener("popstate", () => go(location.href, { push: false }));
 addEventListener("pagehide", () => feed.close());

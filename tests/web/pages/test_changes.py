@@ -1,0 +1,36 @@
+"""`/_sandbox/changes`: open pages hear that something changed, and ask for themselves again."""
+
+from aiohttp import ClientResponse
+
+from tests.conftest import Sandbox, StartSandbox
+
+CHANGED = b"event: changed\ndata: {}\n\n"
+
+
+async def heard(feed: ClientResponse) -> bytes:
+    return await feed.content.readuntil(b"\n\n")
+
+
+async def test_a_change_is_announced_without_its_content(sandbox: Sandbox) -> None:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as feed:
+        assert await heard(feed) == b"retry: 1000\n\n"
+
+        await sandbox.collect(reference="secret")
+
+        assert await heard(feed) == CHANGED
+
+
+async def test_the_end_of_the_server_ends_it(sandbox: Sandbox) -> None:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as feed:
+        await heard(feed)
+
+        await sandbox.stop()
+
+        assert await feed.content.read() == b""
+
+
+async def test_it_needs_the_token(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(control_token="s3cret")
+
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as refused:
+        assert refused.status == 401
