@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -110,6 +111,16 @@ def test_a_file_can_be_read_in_one_sitting() -> None:
     lengths = {name_of(module): len(module.read_text("utf-8").splitlines()) for module in MODULES}
 
     assert {name: length for name, length in lengths.items() if length >= 400} == {}
+
+
+def test_a_folder_can_be_read_at_a_glance() -> None:
+    files = Counter(
+        name_of(file.parent)
+        for file in PACKAGE.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    )
+
+    assert {name: number for name, number in files.items() if number > 22} == {}
 
 
 def test_a_file_says_first_what_it_is() -> None:

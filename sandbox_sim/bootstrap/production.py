@@ -34,9 +34,9 @@ from sandbox_sim.web.api.live_operations import LiveOperations
 from sandbox_sim.web.api.operations import Call
 from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.control.health import HealthRoutes
-from sandbox_sim.web.control.metrics import MetricRoutes
-from sandbox_sim.web.control.networks import NetworkRoutes
+from sandbox_sim.web.networks.metrics import MetricRoutes
 from sandbox_sim.web.networks.notifications import NotificationHandler
+from sandbox_sim.web.networks.overview import NetworkRoutes
 from sandbox_sim.web.networks.production_guard import guarded
 from sandbox_sim.web.routes import Route
 
