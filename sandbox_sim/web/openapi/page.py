@@ -15,7 +15,7 @@ _SHELL: Final = """<!doctype html>
 <body><header><h1>{title}</h1><p>Version {version}, <a href="openapi.json">OpenAPI 3.1</a></p>
 </header><nav aria-label="Contents"><ul>{contents}</ul></nav><main>{main}</main></body></html>
 """
-_PARAGRAPHS: Final = re.compile(r"\n\n|\n- ")
+_PARAGRAPHS: Final = re.compile(r"\n\n(?:- )?|\n- ")
 
 
 def page_of(document: Schema) -> str:
@@ -59,7 +59,7 @@ def _anchor(name: str) -> str:
 
 
 def _text(markdown: str) -> str:
-    """The little Markdown that descriptions use: paragraphs, items and code."""
+    """HTML of the Markdown that descriptions use: paragraphs, items as paragraphs, and code."""
     parts = [part.strip() for part in _PARAGRAPHS.split(markdown)]
     return "".join(f"<p>{_inline(part)}</p>" for part in parts if part)
 

@@ -52,6 +52,13 @@ async def test_every_operation_and_schema_is_on_it(sandbox: Sandbox) -> None:
     assert page.open == []
 
 
+async def test_each_item_of_the_description_is_a_paragraph(sandbox: Sandbox) -> None:
+    page, _ = await page_of(sandbox)
+
+    assert "<p>The operations of the gateway take HTTP Basic credentials" in page
+    assert "<p>-" not in page
+
+
 async def test_every_link_leads_somewhere(sandbox: Sandbox) -> None:
     page = Read((await page_of(sandbox))[0])
 
