@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any, Final, TypedDict
 
 from aiohttp import hdrs, web
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.control.events import EventFilter, EventType
@@ -68,11 +68,7 @@ class AnswerBody(Input):
     network_transaction_id: str = Field(
         pattern="^[0-9]{11}$", description="the eleven digits of a prompt"
     )
-    decision: Annotated[
-        Decision,
-        BeforeValidator(lambda value: Decision(value) if value in {*Decision} else value),
-        WithJsonSchema({"type": "string", "enum": [*Decision]}),
-    ] = Field(description="approve or decline")
+    decision: Decision = Field(description="approve or decline")
     pin: str | None = Field(
         None, pattern="^[0-9]{4}$", description="any four digits; approve needs them"
     )

@@ -188,10 +188,12 @@ class TestAnswers:
             ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
             ({"decision": "approve", "pin": "12a4"}, "pin must be any four digits"),
             ({"decision": "maybe"}, "decision must be approve or decline"),
+            ({"decision": ["approve"]}, "decision must be approve or decline"),
+            ({"decision": None}, "decision must be approve or decline"),
         ],
     )
     async def test_a_wrong_answer_changes_nothing(
-        self, asking: Sandbox, body: dict[str, str], words: str
+        self, asking: Sandbox, body: dict[str, Any], words: str
     ) -> None:
         await asking.collect()
 
