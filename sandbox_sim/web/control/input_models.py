@@ -26,9 +26,12 @@ class Input(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
 
+_MOST_DIGITS: Final = 19
+
+
 def _digits(value: object) -> int:
     """Read an integer of a query. `+5`, `5.0` and `5_000` are no integers there."""
-    if isinstance(value, str) and re.fullmatch("[0-9]{1,19}", value):
+    if isinstance(value, str) and re.fullmatch(f"[0-9]{{1,{_MOST_DIGITS}}}", value):
         return int(value)
     raise PydanticCustomError("digits", "must be an integer")
 
@@ -37,7 +40,7 @@ _InQuery: Final = BeforeValidator(_digits)
 # The bounds stand first: the schema of a type that is validated in Python has none.
 QueryServiceId = Annotated[int, Field(gt=0, le=LARGEST_INTEGER), _InQuery]
 QueryId = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), _InQuery]
-QueryLimit = Annotated[int, Field(ge=1), _InQuery]
+QueryLimit = Annotated[int, Field(ge=1, lt=10**_MOST_DIGITS), _InQuery]
 
 
 class Nothing(Input):

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from aiohttp import web
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from sandbox_sim.domain.networks import attempt_views
 from sandbox_sim.domain.networks.attempt_views import AttemptView
@@ -17,6 +18,7 @@ from sandbox_sim.web.control.input_parsing import BadInput
 from sandbox_sim.web.routes import Answer, Query, Route
 
 _NO_NUL = r"^[^\x00]*$"  # no database takes it
+_TIME: Final[JsonDict] = {"format": "date-time"}
 
 
 class AttemptListQuery(ServiceListQuery):
@@ -26,8 +28,14 @@ class AttemptListQuery(ServiceListQuery):
     reference: str | None = Field(None, pattern=_NO_NUL, description="a reference")
     network_id: str | None = Field(None, pattern=_NO_NUL, description="the network's identifier")
     outcome: Outcome | None = Field(None, strict=False, description=f"one of {', '.join(Outcome)}")
-    since: str | None = Field(None, description="a time in ISO 8601, the first that is listed")
-    until: str | None = Field(None, description="a time in ISO 8601, the first that is not listed")
+    since: str | None = Field(
+        None, json_schema_extra=_TIME, description="a time in ISO 8601, the first that is listed"
+    )
+    until: str | None = Field(
+        None,
+        json_schema_extra=_TIME,
+        description="a time in ISO 8601, the first one left out",
+    )
 
     def query(self) -> AttemptQuery:
         """The query for the store; it reads one attempt more than the page has."""
