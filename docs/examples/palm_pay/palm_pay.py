@@ -118,8 +118,7 @@ class PalmPay:
             "POST", url, self._headers, raw, attempt_id=request.attempt_id
         )
         if isinstance(answer, NoAnswer):
-            outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
-            return SubmitResult(outcome, reason=answer.problem, transport_fault=True)
+            return answer.submitted
         document = read(answer)
         if answer.status == 422 and document.get("error") in REFUSALS:
             word = document["error"]

@@ -24,8 +24,9 @@ from aiohttp_retry import ExponentialRetry, RetryClient
 
 from sandbox_sim import __version__
 from sandbox_sim.domain.networks.exchanges import Exchange, Scrubber
+from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.gateway.ports.clock import Clock
-from sandbox_sim.gateway.ports.network import NetworkEvents
+from sandbox_sim.gateway.ports.network import NetworkEvents, SubmitResult
 
 # A longer answer is none that a network of payments gives.
 MOST_ANSWER_BYTES: Final = 1024 * 1024
@@ -63,6 +64,12 @@ class NoAnswer(NamedTuple):
     may_have_arrived: bool
     problem: str
     is_transport: bool = True
+
+    @property
+    def submitted(self) -> SubmitResult:
+        """What it means for a submit: not sent only if not a byte can have arrived."""
+        outcome = Outcome.UNKNOWN if self.may_have_arrived else Outcome.NOT_SENT
+        return SubmitResult(outcome, reason=self.problem, transport_fault=self.is_transport)
 
 
 class _Sending:

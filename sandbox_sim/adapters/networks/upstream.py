@@ -170,9 +170,7 @@ class UpstreamNetwork:
             attempt_id=request.attempt_id,
         )
         if isinstance(answer, NoAnswer):
-            outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
-            fault = answer.is_transport
-            return SubmitResult(outcome, reason=answer.problem, transport_fault=fault)
+            return answer.submitted
         return submit_result(answer, repeated=request.repeated)
 
     async def status(self, query: StatusQuery) -> StatusResult:

@@ -146,9 +146,7 @@ class MtnMomo:
                 return replace(refused, reason=f"{refused.reason}; {renewed.problem}")
             answer = await self._send(product, request, renewed, ends_at)
         if isinstance(answer, NoAnswer):
-            outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
-            fault = answer.is_transport
-            return SubmitResult(outcome, reason=answer.problem, transport_fault=fault)
+            return answer.submitted
         return self._submitted(answer)
 
     async def status(self, query: StatusQuery) -> StatusResult:
