@@ -10,11 +10,11 @@ from sandbox_sim.cli import tables
 from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.await_outcome import callback_of, messages_of
 from sandbox_sim.cli.client import Answer, Failure
+from sandbox_sim.cli.credential_options import credential_options
 from sandbox_sim.cli.matching import Pairs, pairs, value_of
 from sandbox_sim.cli.record_views import MESSAGES, last_verdict
 from sandbox_sim.cli.sample_requests import body_of
 from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.sample_requests import SAMPLES, Sample
 
 # 202 in general, 000 for a card, 370 for SMS. Every other code is a rejection.
@@ -71,20 +71,7 @@ class _Outcome(NamedTuple):
     help="Your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
 )
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
-@click.option(
-    "--client-key",
-    default=SANDBOX_CLIENT.client_key,
-    show_default=True,
-    envvar="SANDBOX_SIM_CLIENT_KEY",
-    show_envvar=True,
-)
-@click.option(
-    "--secret-key",
-    default=SANDBOX_CLIENT.secret_key,
-    show_default=True,
-    envvar="SANDBOX_SIM_SECRET_KEY",
-    show_envvar=True,
-)
+@credential_options
 @click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
 @click.option(
     "--timeout",

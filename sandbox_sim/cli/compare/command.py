@@ -26,10 +26,10 @@ from sandbox_sim.cli.compare.sides import (
     observe_other,
     own_gateway,
 )
+from sandbox_sim.cli.credential_options import credential_options
 from sandbox_sim.config import Settings
 from sandbox_sim.config_credentials import Credentials
 from sandbox_sim.config_loading import ConfigError, load
-from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import is_loopback
 
 # What a configuration says about serving and not about the interface is left at its default.
@@ -58,20 +58,7 @@ class _Other(NamedTuple):
 
 @click.command()
 @click.argument("url", callback=address)
-@click.option(
-    "--client-key",
-    default=SANDBOX_CLIENT.client_key,
-    show_default=True,
-    envvar="SANDBOX_SIM_CLIENT_KEY",
-    show_envvar=True,
-)
-@click.option(
-    "--secret-key",
-    default=SANDBOX_CLIENT.secret_key,
-    show_default=True,
-    envvar="SANDBOX_SIM_SECRET_KEY",
-    show_envvar=True,
-)
+@credential_options
 @click.option(
     "--service-id",
     "service_ids",
