@@ -4,6 +4,7 @@ Source: docs/control-api.md; the format is the HTML standard's.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final
 
 from aiohttp import web
@@ -13,19 +14,8 @@ from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEv
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.control.input_models import SERVICE_ID, Input, QueryServiceId
+from sandbox_sim.web.event_stream import KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
 from sandbox_sim.web.routes import Answer, Query, Route
-
-# Seconds of real time without an event after which a comment is sent: a proxy would close the
-# connection.
-KEEP_ALIVE_S: Final = 15.0
-_KEEP_ALIVE: Final = b": keep-alive\n\n"
-# Milliseconds after which a reader that was cut off connects again.
-_RETRY: Final = b"retry: 1000\n\n"
-_HEADERS: Final = {
-    "Content-Type": "text/event-stream",
-    "Cache-Control": "no-cache",
-    "X-Accel-Buffering": "no",
-}
 
 _InTypes: Final = BeforeValidator(lambda text: frozenset(map(EventType, text.split(","))))
 _TYPE: Final = f"({'|'.join(EventType)})"
@@ -75,17 +65,11 @@ class EventRoutes:
         """Send events as they come, until the reader goes, does not read, or the server stops."""
         wanted = EventFilter(asked.service_id, asked.types)
         after = request.headers.get("Last-Event-ID") or asked.after
-        answer = web.StreamResponse(headers=_HEADERS)
 
-        def hang_up() -> None:
-            if request.transport is not None and request.transport.get_write_buffer_size():
-                request.transport.abort()
-
-        with self._feed.listening(wanted, after, hang_up) as reader:
-            await answer.prepare(request)
-            await answer.write(_RETRY)
+        with self._feed.listening(wanted, after, partial(hang_up, request)) as reader:
+            answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
-                await answer.write(b"".join(map(_framed, events)) or _KEEP_ALIVE)
+                await answer.write(b"".join(map(_framed, events)) or KEEP_ALIVE)
                 await self._clock.pause(0)
         return answer
 

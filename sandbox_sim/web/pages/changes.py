@@ -12,21 +12,14 @@ from aiohttp import web
 
 from sandbox_sim.gateway.control.event_feed import Feed
 from sandbox_sim.gateway.ports import Clock, Store
+from sandbox_sim.web.event_stream import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, open_stream
 from sandbox_sim.web.routes import CONTROL_PREFIX, Answer, Route
 
 # All in seconds of real time. One event comes at most in each pause.
 _PAUSE_S: Final = 0.5
 _LOOK_S: Final = 0.5
-_KEEP_ALIVE_S: Final = 15.0
 # How often pages look where other servers write to the store, too.
 _SHARED_S: Final = 2.0
-_CHANGED: Final = b"event: changed\ndata: {}\n\n"
-_KEEP_ALIVE: Final = b": keep-alive\n\n"
-_HEADERS: Final = {
-    "Content-Type": "text/event-stream",
-    "Cache-Control": "no-cache",
-    "X-Accel-Buffering": "no",
-}
 
 
 class ChangeRoutes:
@@ -53,14 +46,12 @@ class ChangeRoutes:
 
     async def changes(self, request: web.Request) -> web.StreamResponse:
         """Server-Sent Events without content, until the reader goes or the server stops."""
-        answer = web.StreamResponse(headers=_HEADERS)
         changed = asyncio.Event()
         unwatch = self._store.watch(changed.set)
         try:
-            await answer.prepare(request)
-            await answer.write(b"retry: 1000\n\n")
+            answer = await open_stream(request)
             while await self._next(changed):
-                await answer.write(_CHANGED if changed.is_set() or self._shared else _KEEP_ALIVE)
+                await answer.write(CHANGED if changed.is_set() or self._shared else KEEP_ALIVE)
                 changed.clear()
                 await self._clock.pause(_PAUSE_S)
         finally:
@@ -69,7 +60,7 @@ class ChangeRoutes:
 
     async def _next(self, changed: asyncio.Event) -> bool:
         """Wait for a change, or until it is time to say something; False where the server stops."""
-        longest_s = _SHARED_S if self._shared else _KEEP_ALIVE_S
+        longest_s = _SHARED_S if self._shared else KEEP_ALIVE_S
         until = self._clock.monotonic() + longest_s
         while not changed.is_set() and self._clock.monotonic() < until:
             if self._feed.closed:

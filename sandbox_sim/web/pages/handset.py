@@ -25,6 +25,7 @@ from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, error_respons
 from sandbox_sim.web.control.handlers import Reply
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER, SERVICE_ID, Input
 from sandbox_sim.web.control.input_parsing import BadInput
+from sandbox_sim.web.event_stream import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
 from sandbox_sim.web.pages.handset_codes import HandsetCodes
 from sandbox_sim.web.pages.qr_code import qr_code
 from sandbox_sim.web.pages.templates import Templates
@@ -35,8 +36,6 @@ _HANDSET: Final = HANDSET_PAGES + "/{number}"
 _SHOWN_ON_IT: Final = frozenset(
     {EventType.SMS, EventType.TRANSACTION, EventType.CLOCK, EventType.RESET, EventType.RESTORE}
 )
-_KEEP_ALIVE_S: Final = 15.0
-_CHANGED: Final = b"event: changed\ndata: {}\n\n"
 _NETWORKS: Final = {"MTN": "MTN", "VOD": "Vodafone", "AIR": "AirtelTigo"}
 
 
@@ -209,25 +208,17 @@ class HandsetRoutes:
         if number is None:
             return _no_such(request)
         subscriber = number[1:]  # as it stands in both forms
-        answer = web.StreamResponse(
-            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        )
-
-        def hang_up() -> None:
-            if request.transport is not None and request.transport.get_write_buffer_size():
-                request.transport.abort()
-
-        with self._feed.listening(EventFilter(None, _SHOWN_ON_IT), None, hang_up) as reader:
-            await answer.prepare(request)
-            await answer.write(b"retry: 1000\n\n")
-            while (events := await reader.take(_KEEP_ALIVE_S)) is not None:
+        wanted = EventFilter(None, _SHOWN_ON_IT)
+        with self._feed.listening(wanted, None, partial(hang_up, request)) as reader:
+            answer = await open_stream(request)
+            while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 changes = any(
                     each.event.type not in {EventType.SMS, EventType.TRANSACTION}
                     or subscriber in each.event.data
                     for each in events
                 )
                 if changes or not events:
-                    await answer.write(_CHANGED if changes else b": keep-alive\n\n")
+                    await answer.write(CHANGED if changes else KEEP_ALIVE)
                 await self._clock.pause(0)
         return answer
 
