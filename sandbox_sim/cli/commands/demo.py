@@ -1,6 +1,5 @@
 """`sandbox-sim demo`: the gateway and a shop that pays through it, in one process."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -18,8 +17,7 @@ from aiohttp import web
 from sandbox_sim import logs
 from sandbox_sim.cli import config_option, set_option
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.serve.listening import bound_sockets, why_not_listening, why_not_opened
+from sandbox_sim.cli.serve.listening import bound_sockets, run_server, why_not_listening
 from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.cli.serve.running_servers import registered
 from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
@@ -30,7 +28,6 @@ from sandbox_sim.demo.shop import Shop
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.hosts import client_host
-from sandbox_sim.gateway.ports import StoreError
 
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
@@ -95,16 +92,7 @@ def run(settings: Settings, shop_port: int, *, as_json: bool) -> int:
     """Serve both until a signal comes. Returns the exit code."""
     logs.configure(settings.log_level, settings.log_format)
     client = _client(settings)
-    try:
-        return asyncio.run(_serve(settings, client, shop_port, as_json=as_json))
-    except StoreError as error:
-        click.echo(why_not_opened(settings, error), err=True)
-        return 1
-    except OSError as error:
-        click.echo(why_not_listening(settings, error), err=True)
-        return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return run_server(settings, _serve(settings, client, shop_port, as_json=as_json))
 
 
 def _client(settings: Settings) -> Client:

@@ -1,6 +1,5 @@
 """`sandbox-sim serve`: reads the settings, prints the ready lines and runs the gateway."""
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -15,14 +14,11 @@ from sandbox_sim import logs
 from sandbox_sim.adapters.tls import TlsError
 from sandbox_sim.bootstrap.tls import tls_context
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.serve.listening import why_not_listening, why_not_opened
+from sandbox_sim.cli.serve.listening import run_server
 from sandbox_sim.cli.serve.running_servers import registered
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.domain.hosts import client_host
-from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.gateway.ports.network import NetworkConfigError
 
 log = logging.getLogger("sandbox_sim.serve")
 
@@ -47,20 +43,7 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
             running.enter_context(registered(settings, port))
             _announce(settings, port, as_json=as_json)
 
-        try:
-            code = asyncio.run(serve(settings, ready))
-        except StoreError as error:
-            click.echo(why_not_opened(settings, error), err=True)
-            return 1
-        except NetworkConfigError as error:
-            click.echo(str(error), err=True)
-            return 1
-        except OSError as error:
-            click.echo(why_not_listening(settings, error), err=True)
-            return 1
-        except KeyboardInterrupt:
-            return INTERRUPTED
-        return code
+        return run_server(settings, serve(settings, ready))
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:

@@ -1,16 +1,20 @@
-"""Binds the port, and says who has it where it is taken."""
+"""Binds the port, runs a server to its end, and says why one did not start."""
 
 import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
 
+import click
+
+from sandbox_sim.cli.lazy_commands import INTERRUPTED
 from sandbox_sim.cli.serve import running_servers
 from sandbox_sim.cli.serve.running_servers import RunningServer
 from sandbox_sim.config import Settings
 from sandbox_sim.gateway.ports import StoreError, StoreInUse
+from sandbox_sim.gateway.ports.network import NetworkConfigError
 
 log = logging.getLogger("sandbox_sim.serve")
 
@@ -53,6 +57,25 @@ async def _bound_ipv6(port: int) -> list[socket.socket]:
                 port,
             )
         return []
+
+
+def run_server(settings: Settings, server: Coroutine[Any, Any, int]) -> int:
+    """Run a server until a signal comes. Returns the exit code.
+
+    Where it cannot start, a sentence on stderr says why.
+    """
+    try:
+        return asyncio.run(server)
+    except StoreError as error:
+        problem = why_not_opened(settings, error)
+    except NetworkConfigError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = why_not_listening(settings, error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    click.echo(problem, err=True)
+    return 1
 
 
 def why_not_listening(settings: Settings, error: OSError) -> str:
