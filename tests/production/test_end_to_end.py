@@ -19,19 +19,8 @@ from sandbox_sim.domain.clients import is_only_live
 from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.routes import Route
 from tests.cli.processes import SOON
+from tests.production.payments import PAYMENT
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
-
-PAYMENT: dict[str, Any] = {
-    "reference": "Order 1",
-    "transaction_id": "T1",
-    "trans_type": "CTM",
-    "amount": 10.5,
-    "nw": "MTN",
-    "payment_option": "MOM",
-    "customer_number": "0244000001",
-    "nickname": "Ama",
-    "request_time": "2026-01-31 09:30:00",
-}
 
 LIVE_ONLY = {
     "client_key": "live_key",

@@ -6,21 +6,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.payments import PAYMENT
 from tests.web.control_api import get
 
 LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-PAYMENT: dict[str, Any] = {
-    "service_id": 55,
-    "reference": "Order 1",
-    "transaction_id": "T1",
-    "trans_type": "CTM",
-    "amount": 10.5,
-    "nw": "MTN",
-    "payment_option": "MOM",
-    "customer_number": "0244000001",
-    "nickname": "Ama",
-    "request_time": "2026-01-31 09:30:00",
-}
 
 pytestmark = [pytest.mark.decision("D37"), pytest.mark.decision("D32")]
 

@@ -19,21 +19,10 @@ from sandbox_sim.domain.double_entry.accounts import AccountKind
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, basic
+from tests.production.payments import PAYMENT
 
 SECRET = "far_secret"
 LIVE = basic("live_key", "live_secret")
-PAYMENT: dict[str, Any] = {
-    "service_id": 55,
-    "reference": "Order 1",
-    "transaction_id": "T1",
-    "trans_type": "CTM",
-    "amount": 10.5,
-    "nw": "MTN",
-    "payment_option": "MOM",
-    "customer_number": "0244000001",
-    "nickname": "Ama",
-    "request_time": "2026-01-31 09:30:00",
-}
 
 pytestmark = pytest.mark.decision("D39")
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.networks.fake_momo import SETTINGS, MomoServer, Payment, serving as serving_momo
+from tests.production.payments import PAYMENT
 from tests.production.servers import Answer, Other, Server, serving, shop as a_shop
 
 pytestmark = pytest.mark.decision("D39")
@@ -41,15 +42,8 @@ class Merchant:
 
     async def pay(self, transaction_id: str, **fields: Any) -> Answer:
         body = {
-            "reference": "Order 1",
+            **PAYMENT,
             "transaction_id": transaction_id,
-            "trans_type": "CTM",
-            "amount": 10.5,
-            "nw": "MTN",
-            "payment_option": "MOM",
-            "customer_number": "0244000001",
-            "nickname": "Ama",
-            "request_time": "2026-01-31 09:30:00",
             "callback_url": f"{self.shop.url}/callback",
             **fields,
         }

@@ -4,26 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.domain.payments import billers
+from tests.biller_accounts import LEADING
 
-LEADING = {
-    "GOT": "100",
-    "GTM": "101",
-    "DST": "102",
-    "MPO": "103",
-    "MPP": "104",
-    "VPO": "105",
-    "VPP": "106",
-    "SFL": "107",
-    "TLS": "108",
-    "STT": "109",
-    "ECG": "200",
-    "VBB": "201",
-    "BXO": "202",
-    "EPP": "203",
-    "GHW": "204",
-    "SCP": "205",
-    "WRE": "206",
-}
 NW = st.sampled_from(sorted(LEADING))
 LAST_THREE = st.text("0123456789", min_size=3, max_size=3)
 

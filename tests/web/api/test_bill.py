@@ -2,31 +2,12 @@
 
 import pytest
 
+from tests.biller_accounts import LEADING
 from tests.conftest import Sandbox
-
-ACCOUNT_BEGINS = {
-    "GOT": "100",
-    "GTM": "101",
-    "DST": "102",
-    "MPO": "103",
-    "MPP": "104",
-    "VPO": "105",
-    "VPP": "106",
-    "SFL": "107",
-    "TLS": "108",
-    "STT": "109",
-    "ECG": "200",
-    "VBB": "201",
-    "BXO": "202",
-    "EPP": "203",
-    "GHW": "204",
-    "SCP": "205",
-    "WRE": "206",
-}
 
 
 def account(nw: str, last_three: str) -> str:
-    return f"{ACCOUNT_BEGINS[nw]}000000{last_three}"
+    return f"{LEADING[nw]}000000{last_three}"
 
 
 @pytest.mark.spec("service.5", "service.8", "endpoint.5", "sandbox.7")
@@ -57,7 +38,7 @@ async def test_a_success_account_is_paid_and_reported_by_callback(sandbox: Sandb
 @pytest.mark.spec("endpoint.5", "sandbox.7")
 @pytest.mark.decision("D19")
 async def test_every_product_has_accounts_of_its_own(sandbox: Sandbox) -> None:
-    for nw in ACCOUNT_BEGINS:
+    for nw in LEADING:
         other = "ECG" if nw != "ECG" else "GHW"
 
         for owner, ending, code in ((nw, "001", "202"), (nw, "009", "015"), (other, "001", "019")):

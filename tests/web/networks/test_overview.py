@@ -1,11 +1,11 @@
 """What the control API and the metrics say about the networks of production. D32, D39."""
 
 import sys
-from typing import Any
 
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.payments import PAYMENT
 from tests.web.control_api import get, post
 
 LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
@@ -15,18 +15,6 @@ DEAD = {
     "base_url": "http://127.0.0.1:9",
     "client_key": "far_key",
     "secret_key": "far_secret",
-}
-PAYMENT: dict[str, Any] = {
-    "service_id": 55,
-    "reference": "Order 1",
-    "trans_type": "CTM",
-    "amount": 10.5,
-    "nw": "MTN",
-    "payment_option": "MOM",
-    "customer_number": "0244000001",
-    "nickname": "Ama",
-    "callback_url": "https://shop.test/callback",
-    "request_time": "2026-01-31 09:30:00",
 }
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
@@ -48,7 +36,8 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
 
 
 async def pay(sandbox: Sandbox, transaction_id: str, nw: str) -> str:
-    body = {**PAYMENT, "transaction_id": transaction_id, "nw": nw}
+    url = "https://shop.test/callback"
+    body = {**PAYMENT, "transaction_id": transaction_id, "nw": nw, "callback_url": url}
     headers = {"Authorization": basic("live_key", "live_secret")}
     return (await sandbox.post("/make_payment", body, **headers)).code
 
