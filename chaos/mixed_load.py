@@ -111,7 +111,8 @@ class Shop:
         self._batches.clear()
 
     def _name(self) -> str:
-        return f"{self._run}-{self.service_id}-{next(self._numbers)}"
+        """A unique name. Its letters keep the digits apart: the gateway masks card numbers."""
+        return f"{self._run}-s{self.service_id}-n{next(self._numbers)}"
 
     def _payment(self, operation: _Operation) -> PaymentDraft:
         (fate,) = self._rng.choices(_FATES, _FATE_WEIGHTS)

@@ -110,7 +110,7 @@ def _shops(plan: Plan, callback_url: str) -> Sequence[Shop]:
     moment = int(time.time())
     services: Iterator[int] = count(moment % 10**7 * 1000)
     return [
-        Shop(plan.chance(f"shop {number}"), callback_url, services, f"{plan.seed}.{moment:x}")
+        Shop(plan.chance(f"shop {number}"), callback_url, services, f"{plan.seed}-t{moment:x}")
         for number in range(_SHOPS)
     ]
 

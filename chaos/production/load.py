@@ -80,7 +80,7 @@ class Merchants:
     def new(self, service_id: int, operation: str, amount: Decimal) -> Purchase:
         """A payment that nobody has sent yet."""
         number = len(self._seen.purchases) + 1
-        purchase = Purchase(service_id, f"{self._names}.{number}", operation, amount)
+        purchase = Purchase(service_id, f"{self._names}-n{number}", operation, amount)
         self._seen.purchases.append(purchase)
         return purchase
 

@@ -64,7 +64,7 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
         for service in services[::2]:
             await other.double_callbacks(service)
         urls = [server.url for server in running.ours]
-        names = f"{plan.seed}.{moment:x}"
+        names = f"{plan.seed}-t{moment:x}"
         chance = plan.chance("merchants")
         merchants = Merchants(seen, http, urls, callback_url, services, names, chance)
         crashes = ProductionCrashes(
