@@ -21,6 +21,7 @@ from sandbox_sim.web.pages.login import LoginRoutes
 from sandbox_sim.web.pages.rules_page import RulesRoutes
 from sandbox_sim.web.pages.static_files import StaticRoutes
 from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.pages.texts import Texts
 from sandbox_sim.web.pages.timeline import Settings
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ class PageParts:
 
     def __init__(self, parts: "Parts") -> None:
         self._parts = parts
-        self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts)
-        self.files = StaticRoutes()
+        text = Texts()
+        self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts, text)
+        self.files = StaticRoutes(text)
 
     @property
     def groups(self) -> Sequence[RouteGroup]:
@@ -82,6 +84,7 @@ class PageParts:
             settings.callback_attempts,
             settings.callback_retry_interval_s,
             f"{first.client_key}:{secret}",
+            self.templates.text,
             number=next(iter(settings.allowed_numbers), f"{settings.allowed_prefixes[0]}000001"),
         )
         return DashboardRoutes(

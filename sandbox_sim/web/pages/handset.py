@@ -104,6 +104,7 @@ class HandsetRoutes:
         self._clock = clock
         self._codes = codes
         self._templates = templates
+        self._text = templates.text
         self._public_address = public_address
         self._token = token
         self._asks = asks
@@ -156,9 +157,9 @@ class HandsetRoutes:
         """The phone."""
         number = self._number(request)
         if number is None:
-            title = "No such handset"
-            text = f"{redact_text(request.match_info['number'])} is not on the allowlist."
-            return await self._templates.message(request, title, text, status=404)
+            name = redact_text(request.match_info["number"])
+            title, why = self._text("handset.none"), self._text("handset.none_why", number=name)
+            return await self._templates.message(request, title, why, status=404)
         records = await self._handsets.view(number)
         context = {
             **self._screen(number, records),
@@ -175,13 +176,12 @@ class HandsetRoutes:
             context["qr_code"] = qr_code(self._code_address(context["address"]))
         return await self._templates.page(request, "handset.html", context)
 
-    @staticmethod
-    def _screen(number: str, records: HandsetRecords) -> dict[str, Any]:
+    def _screen(self, number: str, records: HandsetRecords) -> dict[str, Any]:
         prefix = number[:4]
         network = msisdn.NETWORK_OF_PREFIX.get(prefix, "")
         return {
             "number": number,
-            "network": _NETWORKS.get(network, "Mobile"),
+            "network": _NETWORKS.get(network) or self._text("handset.other_network"),
             "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
             "prompts": [_shown(each) for each in records.prompts],
         }
@@ -226,9 +226,8 @@ class HandsetRoutes:
         """Exchange a code for a cookie."""
         number = self._number(request)
         if number is None or not self._codes.use(asked.code):
-            title = "This code works no more"
-            text = "A code works once, within ten minutes. Scan a new one from the handset page."
-            return await self._templates.message(request, title, text, status=404)
+            title, why = self._text("handset.code_over"), self._text("handset.code_over_why")
+            return await self._templates.message(request, title, why, status=404)
         prefix = request.path.partition(CONTROL_PREFIX)[0]
         location = f"{prefix}{HANDSET_PAGES}/{number}?alone"
         headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store"}

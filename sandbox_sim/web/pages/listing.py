@@ -15,6 +15,7 @@ from sandbox_sim.gateway.control.record_search import (
 from sandbox_sim.gateway.control.searches import Kind
 from sandbox_sim.web.pages.rows import Row, callback_row, payment_row, request_row, sms_row
 from sandbox_sim.web.pages.search import Facts, Search
+from sandbox_sim.web.pages.texts import Texts
 
 PAGE_SIZE: Final = 50
 # One page reads at most so many records of a kind, so a search for what is not there ends soon.
@@ -32,7 +33,7 @@ _PAYMENTS: Final = frozenset(
         Operation.AIRTIME.value,
     }
 )
-_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, Facts]]]]] = {
+_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Texts, Any], tuple[Row, Facts]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, request_row),
@@ -79,8 +80,9 @@ class _Stream:
 class Listing:
     """The lists of payments, callbacks, SMS and requests."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, text: Texts) -> None:
         self._records = records
+        self._text = text
 
     async def page(self, view: str, search: Search, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""
@@ -90,7 +92,7 @@ class Listing:
         stream = _Stream(self._records, kind, _match(search), after)
         rows: list[Row] = []
         while await stream.peek() is not None and _goes_on(rows, stream):
-            row, facts = shown(stream.take())
+            row, facts = shown(self._text, stream.take())
             if search.accepts(facts):
                 rows.append(row)
         more = await stream.peek() is not None
@@ -126,7 +128,7 @@ class Listing:
                 taken[payment["service_id"], payment["transaction_id"]] = len(found)
                 found.append((payments.take(), None))
                 oldest = _begun(payment)
-                kept += search.accepts(_row(payment, None, callbacks)[1])
+                kept += search.accepts(self._row(payment, None, callbacks)[1])
                 continue
             requests.take()
             place = taken.pop(_name(entry), None) if entry["code"] in _LEFT else None
@@ -136,26 +138,26 @@ class Listing:
                 continue
             elif entry["operation"] in _PAYMENTS:
                 found.append((None, entry))
-                kept += search.accepts(request_row(entry)[1])
+                kept += search.accepts(request_row(self._text, entry)[1])
         rows = [
             row
             for payment, entry in found
-            for row, facts in [_row(payment, entry, callbacks)]
+            for row, facts in [self._row(payment, entry, callbacks)]
             if search.accepts(facts)
         ]
         more = await payments.peek() is not None or await requests.peek() is not None
         position = f"{payments.after or ''}~{requests.after or ''}~{oldest}"
         return RowPage(tuple(rows), position if more else None)
 
+    def _row(self, payment: Any, entry: Any, callbacks: Mapping[str, Any]) -> tuple[Row, Facts]:
+        if payment is None:
+            return request_row(self._text, entry)
+        callback = callbacks.get(payment["network_transaction_id"])
+        return payment_row(self._text, payment, entry, callback)
+
 
 # The codes after which there is a transaction (D15).
 _LEFT: Final = frozenset({*ACCEPTED, "015"})
-
-
-def _row(payment: Any, entry: Any, callbacks: Mapping[str, Any]) -> tuple[Row, Facts]:
-    if payment is None:
-        return request_row(entry)
-    return payment_row(payment, entry, callbacks.get(payment["network_transaction_id"]))
 
 
 def _goes_on(rows: list[Row], stream: _Stream) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.web.pages.search import UNACKNOWLEDGED
+from sandbox_sim.web.pages.texts import Texts
 
 _MOST: Final = 3
 
@@ -24,12 +25,12 @@ class Trouble(NamedTuple):
     failed_ids: tuple[str, ...]
 
 
-def troubles_of(callbacks: Iterable[Any]) -> list[Trouble]:
+def troubles_of(callbacks: Iterable[Any], text: Texts) -> list[Trouble]:
     """The most frequent troubles among callbacks, at most three."""
     groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for callback in callbacks:
         if callback["state"] in UNACKNOWLEDGED and callback["attempts"]:
-            groups[callback["url"], _reason(callback["attempts"][-1])].append(callback)
+            groups[callback["url"], _reason(callback["attempts"][-1], text)].append(callback)
     found = [_trouble(url, reason, group) for (url, reason), group in groups.items()]
     return sorted(found, key=lambda trouble: -trouble.callbacks)[:_MOST]
 
@@ -43,7 +44,7 @@ def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
     return Trouble(len(group), url, reason, next_at, ids, tuple(failed))
 
 
-def _reason(attempt: Any) -> str:
+def _reason(attempt: Any, text: Texts) -> str:
     if attempt["status_code"] is not None:
-        return f"got HTTP {attempt['status_code']}"
-    return f"got no answer: {attempt['verdict'].partition(': ')[2]}"
+        return text("trouble.got_status", status=attempt["status_code"])
+    return text("trouble.got_no_answer", problem=attempt["verdict"].partition(": ")[2])

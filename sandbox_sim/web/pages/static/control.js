@@ -1,5 +1,7 @@
 // Calls of the control API. Its error messages are sentences, and are shown as they are.
 
+import { text } from "./text.js";
+
 const BASE = new URL("../", import.meta.url);
 
 async function call(method, path, body) {
@@ -9,7 +11,7 @@ async function call(method, path, body) {
     headers: { "Content-Type": "application/json", Accept: "application/json" },
   });
   const document = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(document.error?.message ?? `The server answered HTTP ${answer.status}`);
+  if (!answer.ok) throw new Error(document.error?.message ?? text("server_answered", { status: answer.status }));
   return document;
 }
 
@@ -20,9 +22,9 @@ export const remove = (path) => call("DELETE", path);
 let hiding = 0;
 
 /** Show a sentence at the bottom of the page. */
-export function say(text, { bad = false } = {}) {
+export function say(sentence, { bad = false } = {}) {
   const toast = document.getElementById("toast");
-  toast.textContent = text;
+  toast.textContent = sentence;
   toast.className = bad ? "toast bad" : "toast";
   toast.hidden = false;
   clearTimeout(hiding);

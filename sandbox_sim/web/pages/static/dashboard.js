@@ -3,6 +3,7 @@
 
 import { get, post, say, bodyOf, remove } from "./control.js";
 import { prepareSend, openSend } from "./send.js";
+import { text } from "./text.js";
 
 const MIN_PAUSE_MS = 700;
 // A page that takes long to make is asked for that much less often.
@@ -98,7 +99,7 @@ function showCount() {
     $("#rows").prepend(note);
     note.addEventListener("click", () => { $("#rows").scrollTop = 0; note.remove(); go(address()); });
   }
-  note.textContent = `${waiting} new`;
+  note.textContent = text("new", { count: waiting });
 }
 
 /** Show another address of the dashboard without loading the whole page again. */
@@ -164,9 +165,9 @@ function tick() {
   const now = $("#clock .now");
   if (now) now.textContent = new Date(gatewayTime()).toISOString().slice(11, 19);
   const due = $("#clock")?.dataset.due;
-  if (due && $("#clock .left")) $("#clock .left").textContent = ` in ${left(due)}`;
+  if (due && $("#clock .left")) $("#clock .left").textContent = ` ${text("in", { time: left(due) })}`;
   for (const each of document.querySelectorAll(".timeline [data-due]")) {
-    each.textContent = `in ${left(each.dataset.due)}`;
+    each.textContent = text("in", { time: left(each.dataset.due) });
   }
 }
 
@@ -176,7 +177,7 @@ async function act(button, work, done) {
   button.disabled = true;
   try {
     const answer = await work();
-    say(done === "ran" ? ranWords(answer) : done || "Done");
+    say(typeof done === "function" ? done(answer) : done || text("done"));
     await refresh();
     return true;
   } catch (problem) {
@@ -189,33 +190,36 @@ async function act(button, work, done) {
 
 function ranWords(answer) {
   const count = answer.ran.length;
-  if (!count) return "The clock moved; nothing was due";
+  if (!count) return text("nothing_was_due");
   const kinds = [...new Set(answer.ran.map((job) => job.kind))].join(", ");
-  return `The clock moved and ${count} job${count === 1 ? "" : "s"} ran: ${kinds}`;
+  return text("ran", { count, kinds });
 }
 
-async function copy(text) {
+async function copy(copied) {
   try {
-    await navigator.clipboard.writeText(text);
-    say("Copied");
+    await navigator.clipboard.writeText(copied);
+    say(text("copied"));
   } catch {
-    say(text);
+    say(copied);
   }
 }
 
 const acts = {
   "[data-post]": (button) =>
-    act(button, () => post(button.dataset.post, button.dataset.body || "{}"), button.dataset.done),
+    act(
+      button, () => post(button.dataset.post, button.dataset.body || "{}"),
+      "ran" in button.dataset ? ranWords : button.dataset.done,
+    ),
   "[data-delete]": (button) => act(button, () => remove(button.dataset.delete), button.dataset.done),
   "[data-post-each]": (button) => act(button, async () => {
     for (const id of button.dataset.ids.split(" ").slice(0, 100)) {
       await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
     }
-  }, "The attempts were made"),
+  }, text("attempts_made")),
   "[data-next-due]": (button) => act(button, () => {
     const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - gatewayTime()) / 1000);
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
-  }, "ran"),
+  }, ranWords),
   "[data-copy]": (button) => copy(button.dataset.copy),
   "[data-dialog]": (button) => {
     if (button.dataset.dialog === "send") { openSend(); return; }
@@ -234,9 +238,9 @@ async function listSnapshots() {
     const button = document.createElement("button");
     row.append(`${name}, ${at.slice(11, 19)} `, button);
     button.type = "button";
-    button.textContent = "Restore";
+    button.textContent = text("restore");
     button.addEventListener("click", () => act(
-      button, () => post(`snapshots/${encodeURIComponent(name)}/restore`, "{}"), `${name} is restored`,
+      button, () => post(`snapshots/${encodeURIComponent(name)}/restore`, "{}"), text("restored", { name }),
     ));
     return row;
   }));
@@ -257,7 +261,7 @@ async function preview(form) {
     const { requests, next } = await post("requests/find", JSON.stringify({ match: wanted, limit: 100 }));
     const { min = -Infinity, max = Infinity } = match.amount ?? {};
     const fit = requests.filter(({ request }) => !match.amount || (request.amount >= min && request.amount <= max));
-    words.textContent = `Of the requests so far, ${next ? "more than " : ""}${fit.length} match${fit.length === 1 ? "es" : ""}.`;
+    words.textContent = text(next ? "match_more" : "match", { count: fit.length });
   } catch (problem) {
     words.textContent = problem.message;
   }
@@ -288,7 +292,7 @@ document.addEventListener("submit", async (event) => {
   if (form.dataset.postForm) {
     event.preventDefault();
     const button = event.submitter ?? $("button", form);
-    if (form.hasAttribute("data-confirm") && !confirm("Reset? This cannot be undone.")) return;
+    if (form.hasAttribute("data-confirm") && !confirm(text("confirm_reset"))) return;
     const done = await act(button, () => post(form.dataset.postForm, JSON.stringify(bodyOf(form))), form.dataset.done);
     if (done && form.closest("dialog")) form.closest("dialog").close();
     if (done && form.closest("#list")) go(location.href, { push: false });

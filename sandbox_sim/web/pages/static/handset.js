@@ -2,6 +2,7 @@
 // The server renders everything; no text of a record is made into markup here.
 
 import { post, say } from "./control.js";
+import { text } from "./text.js";
 
 const MIN_PAUSE_MS = 250;
 const here = new URL(location.href);
@@ -86,7 +87,7 @@ async function answer(form, decision) {
   buttons.forEach((each) => { each.disabled = true; });
   try {
     await post(`${path}/answer`, JSON.stringify(body));
-    say(decision === "approve" ? "Approved" : "Declined");
+    say(text(decision === "approve" ? "approved" : "declined"));
   } catch (problem) {
     say(problem.message, { bad: true });
   }

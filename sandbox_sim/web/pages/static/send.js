@@ -1,6 +1,7 @@
 // The form that sends a request of any operation; the server has the credentials.
 
 import { post, say } from "./control.js";
+import { text } from "./text.js";
 
 const form = document.querySelector("[data-send]");
 const samples = JSON.parse(form.dataset.samples);
@@ -54,7 +55,7 @@ function change(values, names) {
 
 /** Open the form. name: the operation to begin with. */
 export function openSend(name) {
-  const place = samples.findIndex((sample) => sample.name === name);
+  const place = samples.findIndex((sample) => sample.operation === name);
   if (place >= 0) form.elements.operation.value = String(place);
   fill();
   answerBox.hidden = true;
@@ -71,12 +72,12 @@ export function prepareSend(afterwards) {
     try {
       sent = JSON.parse(body.value);
     } catch (problem) {
-      say(`The body is not JSON: ${problem.message}`, { bad: true });
+      say(text("not_json", { problem: problem.message }), { bad: true });
       return;
     }
     try {
       const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
-      const status = answer.status === null ? "No answer" : `HTTP ${answer.status}`;
+      const status = answer.status === null ? text("no_answer") : `HTTP ${answer.status}`;
       answerBox.textContent = `${status}\n${JSON.stringify(answer.body, null, 2)}`;
       answerBox.hidden = false;
       if ("transaction_id" in sent) {
