@@ -2,6 +2,7 @@
 // Everything is rendered by the server; no text of a record is ever made into markup here.
 
 import { get, post, say, bodyOf, remove } from "./control.js";
+import { GatewayClock, keepFresh } from "./live.js";
 import { prepareSend, openSend } from "./send.js";
 import { text } from "./text.js";
 
@@ -11,8 +12,6 @@ const PAUSE_TIMES = 20;
 const MAX_PAUSE_MS = 5000;
 const $ = (selector, root = document) => root.querySelector(selector);
 
-let stale = false;
-let timer = 0;
 let lastTook = 0;
 let waiting = 0;
 
@@ -68,7 +67,6 @@ function address() {
 }
 
 async function refresh() {
-  stale = false;
   let page;
   try {
     page = await load(address());
@@ -125,49 +123,25 @@ async function go(target, { push = true, keepSearch = false } = {}) {
   tick();
 }
 
-function soon() {
-  stale = true;
-  if (timer || document.hidden) return;
-  timer = setTimeout(async () => {
-    timer = 0;
-    await refresh();
-    if (stale) soon();
-  }, Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)));
-}
-
 // ---- the clock ----
 
-let clockRead = performance.now();
-let clockNow = 0;
-let clockFrozen = false;
+const clock = new GatewayClock();
 
 function readClock() {
-  const clock = $("#clock");
-  if (!clock || clock.dataset.read) return;
-  clock.dataset.read = "yes";
-  clockRead = performance.now();
-  clockNow = Date.parse(clock.dataset.now);
-  clockFrozen = clock.dataset.frozen === "true";
-}
-
-function gatewayTime() {
-  return clockNow + (clockFrozen ? 0 : performance.now() - clockRead);
-}
-
-function left(due) {
-  const seconds = Math.max(0, Math.ceil((Date.parse(due) - gatewayTime()) / 1000));
-  const minutes = Math.floor(seconds / 60);
-  return `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
+  const bar = $("#clock");
+  if (!bar || bar.dataset.read) return;
+  bar.dataset.read = "yes";
+  clock.set(bar);
 }
 
 function tick() {
   readClock();
   const now = $("#clock .now");
-  if (now) now.textContent = new Date(gatewayTime()).toISOString().slice(11, 19);
+  if (now) now.textContent = clock.timeOfDay();
   const due = $("#clock")?.dataset.due;
-  if (due && $("#clock .left")) $("#clock .left").textContent = ` ${text("in", { time: left(due) })}`;
+  if (due && $("#clock .left")) $("#clock .left").textContent = ` ${text("in", { time: clock.left(due) })}`;
   for (const each of document.querySelectorAll(".timeline [data-due]")) {
-    each.textContent = text("in", { time: left(each.dataset.due) });
+    each.textContent = text("in", { time: clock.left(each.dataset.due) });
   }
 }
 
@@ -217,7 +191,7 @@ const acts = {
     }
   }, text("attempts_made")),
   "[data-next-due]": (button) => act(button, () => {
-    const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - gatewayTime()) / 1000);
+    const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - clock.now()) / 1000);
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
   }, ranWords),
   "[data-copy]": (button) => copy(button.dataset.copy),
@@ -347,13 +321,11 @@ document.addEventListener("keydown", (event) => {
 
 // ---- live ----
 
-const feed = new EventSource(new URL("changes", new URL("./", location.href)));
-feed.addEventListener("changed", soon);
-feed.addEventListener("open", soon);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
+keepFresh(
+  new URL("changes", new URL("./", location.href)), refresh,
+  () => Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)),
+);
 addEventListener("popstate", () => go(location.href, { push: false }));
-addEventListener("pagehide", () => feed.close());
-addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 prepareSend(refresh);
 tick();
