@@ -152,6 +152,7 @@ WANT_SIGNATURE: Final = (
 )
 
 _NOT_REACHED: Final[Mapping[FailureKind | None, str]] = {
+    FailureKind.SETTING: "Add this host to the setting callback_hosts, if callbacks may go there.",
     FailureKind.ADDRESS: "Give an address such as https://shop.example/callback.",
     FailureKind.HOST: (
         "Check the spelling of the name, and that the DNS of this machine resolves it."

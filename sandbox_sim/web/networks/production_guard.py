@@ -1,6 +1,7 @@
 """What the control API refuses while production is on. Source: D39.
 
-The clock decides when money is asked for, so nobody moves it. Overrides, faults, reset, seed and
+The clock decides when money is asked for, so nobody moves it. A sample callback says that a payment
+succeeded which never was, so none is sent. Overrides, faults, reset, seed and
 snapshots never touch what is of mode P; a request that names a service which only clients of mode P
 may use is a mistake, and gets HTTP 409.
 """
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from sandbox_sim.web.control.callbacks.doctor import DOCTOR
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.routes import Route
 
@@ -33,6 +35,8 @@ def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
         return replace(route, handler=_refuse_clock, errors=errors)
+    if route.path == DOCTOR:
+        return replace(route, handler=_refuse_doctor)
     if route.method == "POST" and route.path in _OF_THE_SANDBOX:
         return replace(route, handler=partial(_checked, route, is_only_live), errors=errors)
     return route
@@ -40,6 +44,13 @@ def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
 
 async def _refuse_clock(_request: web.Request, _asked: object) -> web.Response:
     return error_response(PRODUCTION, "Production is on, so gateway time cannot be changed")
+
+
+async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
+    text = (
+        "Production is on, so no sample callbacks are sent: they would say that payments were made"
+    )
+    return error_response(PRODUCTION, f"{text}; run sandbox-sim doctor URL in its place")
 
 
 async def _checked(

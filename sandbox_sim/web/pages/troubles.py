@@ -13,13 +13,14 @@ _MOST: Final = 3
 class Trouble(NamedTuple):
     """Callbacks that one receiver did not take, for one reason.
 
-    next_at: when the next attempt comes; None where none comes.
+    newest_id: of the newest of them. next_at: when the next attempt comes; None where none comes.
     ids: of those that are still retried; others can only be sent again.
     """
 
     callbacks: int
     url: str
     reason: str
+    newest_id: str
     next_at: str | None
     ids: tuple[str, ...]
     failed_ids: tuple[str, ...]
@@ -41,7 +42,8 @@ def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
     failed = [each["id"] for each in group if each["state"] == "failed"]
     ids = tuple(each["id"] for each in waiting)
     next_at = min(filter(None, due), default=None)
-    return Trouble(len(group), url, reason, next_at, ids, tuple(failed))
+    newest_id = group[0]["id"]
+    return Trouble(len(group), url, reason, newest_id, next_at, ids, tuple(failed))
 
 
 def _reason(attempt: Any, text: Texts) -> str:

@@ -122,7 +122,7 @@ class TestPurchase:
 
 class TestDashboard:
     async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
-        async with receiver(500, 500) as callback_url, stage.page() as watched:
+        async with receiver(500, *[200] * 35, 500) as callback_url, stage.page() as watched:
             page = watched.page
             await stage.sandbox.airtime(
                 service_id=61, transaction_id="R1", callback_url=callback_url
@@ -133,11 +133,18 @@ class TestDashboard:
             trouble = page.get_by_label("Trouble")
             await expect(trouble).to_contain_text(f"1 callback to {callback_url}")
             await expect(page.get_by_text("Your receiver reads transaction_id")).to_be_visible()
+            await trouble.get_by_role("button", name="Ask the doctor").click()
+            doctor = page.get_by_role("dialog", name="What the receiver does wrong")
+            await expect(doctor.locator(".alert")).to_have_text("3 checks are wrong.")
+            await expect(doctor.locator("li").first).to_contain_text("do: Answer 401 to a callback")
+            assert await serious(page) == []
+            await page.keyboard.press("Escape")
+
             await page.locator(".timeline").get_by_role("button", name="Retry now").click()
             await expect(page.get_by_text("Callback, attempt 2 of 3")).to_be_visible()
 
             await page.get_by_role("button", name="Next: retry").click()
-            await expect(page.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
+            await expect(page.locator(".timeline")).to_contain_text("Acknowledged with HTTP 200")
             await expect(trouble).to_have_count(0)
 
             await page.keyboard.press("r")

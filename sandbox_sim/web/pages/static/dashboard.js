@@ -2,6 +2,7 @@
 // Everything is rendered by the server; no text of a record is ever made into markup here.
 
 import { get, post, say, bodyOf, remove } from "./control.js";
+import { askDoctor } from "./doctor.js";
 import { GatewayClock, keepFresh } from "./live.js";
 import { prepareSend, openSend } from "./send.js";
 import { text } from "./text.js";
@@ -195,6 +196,7 @@ const acts = {
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
   }, ranWords),
   "[data-copy]": (button) => copy(button.dataset.copy),
+  "[data-doctor]": (button) => askDoctor(button.dataset.doctor, button.dataset.callback),
   "[data-dialog]": (button) => {
     if (button.dataset.dialog === "send") { openSend(); return; }
     if (button.dataset.dialog === "more") listSnapshots();
