@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from aiohttp import web
 
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.control.faults import FAULT_STATUSES
 from sandbox_sim.domain.control.listing import Listing as PageOf
 from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
 from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
@@ -129,6 +130,7 @@ class DashboardRoutes:
         content: dict[str, Any] = {
             "rows": (), "next": None, "open": "", "chosen": bool(asked.open), "timeline": None,
             "postings": (), "audits": (), "rules": (), "profiles": [*Profile],
+            "fault_statuses": FAULT_STATUSES,
             "samples": samples_json(settings.url, self._text),
         }  # fmt: skip
         if asked.view in _WITH_DETAIL:

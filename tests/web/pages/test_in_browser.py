@@ -183,6 +183,36 @@ class TestDashboard:
             await expect(page.locator("#rows li").first).to_contain_text("003 cancelled")
             await expect(page.get_by_text("An override applied").first).to_be_visible()
 
+    async def test_every_kind_of_fault_by_form(self, stage: Stage) -> None:
+        kinds: dict[str, tuple[dict[str, str], str]] = {
+            "status": (
+                {"Seconds in Retry-After": "7", "Probability": "0.5"},
+                '{"status": 429} "probability": 0.5 "retry_after_s": 7',
+            ),
+            "fixed": ({"Milliseconds": "20"}, '{"latency": {"fixed_ms": 20.0}}'),
+            "uniform": (
+                {"Milliseconds, at least": "10", "Milliseconds, at most": "30"},
+                '{"latency": {"uniform_ms": [10.0, 30.0]}}',
+            ),
+            "lognormal": (
+                {"Median": "90", "Sigma": "0.4"},
+                '{"latency": {"lognormal_ms": {"median": 90.0, "sigma": 0.4}}}',
+            ),
+            "timeout": ({}, '{"timeout": true} "processed": false'),
+        }
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?view=faults"))
+            for kind, (fields, shown) in kinds.items():
+                await page.locator("#match-service").fill("69")
+                await page.get_by_label("The answer").select_option(kind)
+                for label, value in fields.items():
+                    await page.get_by_label(label).locator("visible=true").fill(value)
+                if kind == "timeout":
+                    await page.get_by_label("The request").select_option("false")
+                await page.get_by_role("button", name="Add").click()
+                await expect(page.get_by_role("cell", name=shown, exact=True)).to_be_visible()
+
     async def test_a_request_by_form_with_a_magic_value(self, stage: Stage) -> None:
         async with stage.page() as watched:
             page = watched.page

@@ -250,6 +250,16 @@ document.addEventListener("input", (event) => {
   previewing = setTimeout(() => preview(form), 300);
 });
 
+// A choice shows the fields that belong to it; the others are not sent.
+document.addEventListener("change", (event) => {
+  const choice = event.target.closest?.("[data-chooses]");
+  if (!choice) return;
+  for (const group of choice.form.querySelectorAll("[data-choice]")) {
+    group.disabled = !group.dataset.choice.split(" ").includes(choice.value);
+    group.hidden = group.disabled;
+  }
+});
+
 document.addEventListener("click", (event) => {
   if (!(event.target instanceof Element)) return;
   for (const [selector, work] of Object.entries(acts)) {
