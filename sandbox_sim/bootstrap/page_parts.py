@@ -38,6 +38,11 @@ class PageParts:
         self.files = StaticRoutes(text)
 
     @property
+    def _shared(self) -> bool:
+        """Whether other processes can serve the same state."""
+        return is_postgres(self._parts.settings.store)
+
+    @property
     def groups(self) -> Sequence[RouteGroup]:
         """The routes of the pages."""
         parts = self._parts
@@ -52,9 +57,7 @@ class PageParts:
             ),
             self._handset(),
             RulesRoutes(self.templates),
-            ChangeRoutes(
-                parts.store, parts.feed, parts.clock, shared=is_postgres(parts.settings.store)
-            ),
+            ChangeRoutes(parts.store, parts.feed, parts.clock, shared=self._shared),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]
@@ -65,7 +68,7 @@ class PageParts:
             Handsets(parts.store, parts.clock, parts.settlement, parts.sandbox.allowlist),
             parts.feed,
             parts.clock,
-            HandsetCodes(parts.clock, parts.ids),
+            None if self._shared else HandsetCodes(parts.clock, parts.ids),
             self.templates,
             parts.public_address,
             token=settings.token,

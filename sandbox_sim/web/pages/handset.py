@@ -82,6 +82,7 @@ class EnterQuery(Input):
 class HandsetRoutes:
     """Routes under `/_sandbox/handset/`.
 
+    codes: let a phone in without the token; None where several processes can serve.
     token: the setting `control_token`; None where none is needed. asks: whether the setting
     `approval` sends prompts. reachable: whether other devices reach this server.
     """
@@ -91,7 +92,7 @@ class HandsetRoutes:
         handsets: Handsets,
         feed: Feed,
         clock: Clock,
-        codes: HandsetCodes,
+        codes: HandsetCodes | None,
         templates: Templates,
         public_address: PublicAddress,
         *,
@@ -168,6 +169,7 @@ class HandsetRoutes:
             "now": iso(self._clock.now()),
             "frozen": self._clock.state.frozen_at is not None,
             "reachable": self._reachable,
+            "logs_in": self._token is not None and self._codes is None,
             "qr_code": "",
             "address": "",
         }
@@ -225,7 +227,7 @@ class HandsetRoutes:
     async def enter(self, request: web.Request, asked: EnterQuery) -> web.Response:
         """Exchange a code for a cookie."""
         number = self._number(request)
-        if number is None or not self._codes.use(asked.code):
+        if number is None or self._codes is None or not self._codes.use(asked.code):
             title, why = self._text("handset.code_over"), self._text("handset.code_over_why")
             return await self._templates.message(request, title, why, status=404)
         prefix = request.path.partition(CONTROL_PREFIX)[0]
@@ -247,8 +249,8 @@ class HandsetRoutes:
         return f"{self._public_address(request)}{HANDSET_PAGES}/{number}"
 
     def _code_address(self, address: str) -> str:
-        """What the QR code says: with a code of its own where a phone would have to log in."""
-        if self._token is None:
+        """What the QR code says: with a code of its own, in place of a login."""
+        if self._token is None or self._codes is None:
             return f"{address}?alone"
         return f"{address}/enter?code={self._codes.new()}"
 
