@@ -27,6 +27,8 @@ export function say(sentence, { bad = false } = {}) {
   toast.textContent = sentence;
   toast.className = bad ? "toast bad" : "toast";
   toast.hidden = false;
+  toast.hidePopover();
+  toast.showPopover(); // above a dialog that has opened since
   clearTimeout(hiding);
   hiding = setTimeout(() => { toast.hidden = true; }, bad ? 12000 : 5000);
 }

@@ -34,7 +34,7 @@ function row({ check, verdict, says, remedy, profiles }, all) {
   const bodies = every ? text("every_body") : profiles.join(", ");
   made.append(
     element("span", text(`verdict_${verdict}`), `badge ${TONES[verdict]}`), " ",
-    element("strong", text(`check_${check}`)), " ", says, bodies ? ` (${bodies})` : "",
+    element("strong", text(`check_${check}`)), `: ${says}`, bodies ? ` (${bodies})` : "",
   );
   if (remedy && verdict !== "ok") made.append(element("p", text("do", { remedy }), "advice"));
   return made;

@@ -1,12 +1,16 @@
 // What keeps an open page right: it is asked for again after a change, and its clock goes on.
 
+// What happens together is shown together.
+const TOGETHER_MS = 50;
+
 /**
- * Call refresh after each change, at most once in each pause, and not while nobody sees the page.
- * feed: the address of the changes. pause: returns milliseconds.
+ * Call refresh soon after a change, and not while nobody sees the page. feed: the address of the
+ * changes. pause: returns the least time between two calls, in milliseconds.
  */
 export function keepFresh(feed, refresh, pause) {
   let stale = false;
   let timer = 0;
+  let last = -Infinity;
 
   function soon() {
     stale = true;
@@ -17,9 +21,10 @@ export function keepFresh(feed, refresh, pause) {
         await refresh();
       } finally {
         timer = 0;
+        last = performance.now();
       }
       if (stale) soon();
-    }, pause());
+    }, Math.max(TOGETHER_MS, last + pause() - performance.now()));
   }
 
   const changes = new EventSource(feed);

@@ -1,6 +1,6 @@
 // The form that sends a request of any operation; the server has the credentials.
 
-import { post, say } from "./control.js";
+import { post } from "./control.js";
 import { text } from "./text.js";
 
 const form = document.querySelector("[data-send]");
@@ -53,6 +53,12 @@ function change(values, names) {
   body.value = JSON.stringify(now, null, 2);
 }
 
+function show(answer) {
+  answerBox.textContent = answer;
+  answerBox.hidden = false;
+  answerBox.scrollIntoView({ block: "nearest" });
+}
+
 /** Open the form. name: the operation to begin with. */
 export function openSend(name) {
   const place = samples.findIndex((sample) => sample.operation === name);
@@ -72,20 +78,19 @@ export function prepareSend(afterwards) {
     try {
       sent = JSON.parse(body.value);
     } catch (problem) {
-      say(text("not_json", { problem: problem.message }), { bad: true });
+      show(text("not_json", { problem: problem.message }));
       return;
     }
     try {
       const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
       const status = answer.status === null ? text("no_answer") : `HTTP ${answer.status}`;
-      answerBox.textContent = `${status}\n${JSON.stringify(answer.body, null, 2)}`;
-      answerBox.hidden = false;
+      show(`${status}\n${JSON.stringify(answer.body, null, 2)}`);
       if ("transaction_id" in sent) {
         change(sent, Object.keys(sent).filter((each) => each !== "transaction_id"));
       }
       await afterwards();
     } catch (problem) {
-      say(problem.message, { bad: true });
+      show(problem.message);
     }
   });
 }
