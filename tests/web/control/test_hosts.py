@@ -28,6 +28,7 @@ STATIC = (
         "handset.css",
         "handset.js",
         "icon.svg",
+        "inbox.js",
         "live.js",
     ),
     *("pages.css", "send.js", "text.js", "texts.js"),

@@ -183,6 +183,19 @@ class TestDashboard:
             await expect(page.locator("#rows li").first).to_contain_text("003 cancelled")
             await expect(page.get_by_text("An override applied").first).to_be_visible()
 
+    async def test_the_page_of_an_inbox_empties_it(self, stage: Stage) -> None:
+        await stage.sandbox.airtime(
+            service_id=71, transaction_id="I1", callback_url=stage.sandbox.inbox_url("browser")
+        )
+        await stage.sandbox.advance(seconds=1)
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "inbox/browser"))
+            await expect(page.get_by_role("article")).to_have_count(1)
+            await page.get_by_role("button", name="Empty this inbox").click()
+
+            await expect(page.get_by_text("Nothing came yet")).to_be_visible()
+
     async def test_every_kind_of_fault_by_form(self, stage: Stage) -> None:
         kinds: dict[str, tuple[dict[str, str], str]] = {
             "status": (
@@ -212,6 +225,8 @@ class TestDashboard:
                     await page.get_by_label("The request").select_option("false")
                 await page.get_by_role("button", name="Add").click()
                 await expect(page.get_by_role("cell", name=shown, exact=True)).to_be_visible()
+            await page.get_by_role("button", name="Remove all").click()
+            await expect(page.get_by_text("No faults")).to_be_visible()
 
     async def test_a_request_by_form_with_a_magic_value(self, stage: Stage) -> None:
         async with stage.page() as watched:
@@ -245,7 +260,10 @@ class TestDashboard:
             await page.get_by_role("button", name="Keep").click()
             await expect(page.get_by_text("The snapshot is kept")).to_be_visible()
             await page.get_by_role("button", name="More acts").click()
-            await expect(page.get_by_label("Snapshots")).to_contain_text("before")
+            snapshots = page.get_by_role("list", name="Snapshots")
+            await expect(snapshots).to_contain_text("before")
+            await snapshots.get_by_role("button", name="Delete").click()
+            await expect(snapshots.get_by_role("listitem")).to_have_count(0)
             await page.locator("#reset-service").fill("65")
             await page.get_by_role("button", name="Reset").click()
 

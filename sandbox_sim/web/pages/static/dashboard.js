@@ -187,10 +187,10 @@ const acts = {
     ),
   "[data-delete]": (button) => act(button, () => remove(button.dataset.delete), button.dataset.done),
   "[data-post-each]": (button) => act(button, async () => {
-    for (const id of button.dataset.ids.split(" ").slice(0, 100)) {
-      await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
-    }
-  }, text("attempts_made")),
+    const ids = button.dataset.ids.split(" ");
+    for (const id of ids) await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
+    return ids.length;
+  }, (count) => text("attempts_made", { count })),
   "[data-next-due]": (button) => act(button, () => {
     const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - clock.now()) / 1000);
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
@@ -206,18 +206,28 @@ const acts = {
   "[data-close]": (button) => button.closest("dialog").close(),
 };
 
+function button(words, work, done) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = words;
+  made.addEventListener("click", () => act(made, work, done));
+  return made;
+}
+
 async function listSnapshots() {
   const list = $("[data-snapshots]");
   const { snapshots } = await get("snapshots");
   list.replaceChildren(...snapshots.map(({ name, taken_at: at }) => {
     const row = document.createElement("li");
-    const button = document.createElement("button");
-    row.append(`${name}, ${at.slice(11, 19)} `, button);
-    button.type = "button";
-    button.textContent = text("restore");
-    button.addEventListener("click", () => act(
-      button, () => post(`snapshots/${encodeURIComponent(name)}/restore`, "{}"), text("restored", { name }),
-    ));
+    const address = `snapshots/${encodeURIComponent(name)}`;
+    row.append(
+      `${name}, ${at.slice(11, 19)} `,
+      button(text("restore"), () => post(`${address}/restore`, "{}"), text("restored", { name })), " ",
+      button(
+        text("delete"), async () => { await remove(address); await listSnapshots(); },
+        text("deleted", { name }),
+      ),
+    );
     return row;
   }));
 }

@@ -81,6 +81,9 @@ export function prepareSend(afterwards) {
       show(text("not_json", { problem: problem.message }));
       return;
     }
+    const button = event.submitter ?? form.querySelector(".primary");
+    button.disabled = true;
+    show(text("sending"));
     try {
       const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
       const status = answer.status === null ? text("no_answer") : `HTTP ${answer.status}`;
@@ -91,6 +94,8 @@ export function prepareSend(afterwards) {
       await afterwards();
     } catch (problem) {
       show(problem.message);
+    } finally {
+      button.disabled = false;
     }
   });
 }
