@@ -73,7 +73,7 @@ class PageParts:
             parts.public_address,
             token=settings.token,
             asks=settings.approval == "handset",
-            reachable=not settings.loopback,
+            serves_others=not settings.loopback,
         )
 
     def _dashboard(self) -> DashboardRoutes:

@@ -226,8 +226,14 @@ async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
 ) -> None:
     """A code would be known to one process only, so the phone logs in."""
     said: list[str] = []
-    monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", said.append)
-    settings = {"control_token": "s3cret", "host": "0.0.0.0", "approval": "handset"}
+
+    def drawn(text: str) -> str:
+        said.append(text)
+        return text
+
+    monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
+    public = "http://gateway.test"
+    settings = {"control_token": "s3cret", "host": "0.0.0.0", "public_url": public}
     one, other = await start(**settings), await start(**settings)
     browser = {"Accept": "text/html"}
     page = f"{one.url}/_sandbox/handset/0244000001"
@@ -236,7 +242,7 @@ async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
 
     jar = CookieJar(unsafe=True)
     async with ClientSession(headers=browser, cookie_jar=jar) as phone:
-        async with phone.get(said[0].replace(one.url, other.url)) as login:
+        async with phone.get(said[0].replace(public, other.url)) as login:
             asked = login.url.query["next"]
             assert login.url.path == "/_sandbox/login"
         form = {"token": "s3cret", "next": asked}

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final, TypedDict
+from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 from pydantic import Field
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.control.events import EventFilter, EventType
+from sandbox_sim.domain.hosts import is_loopback
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.approval import HANDSET_PAGES, Decision, Prompt
 from sandbox_sim.domain.payments.transactions import TransactionView
@@ -84,7 +86,7 @@ class HandsetRoutes:
 
     codes: let a phone in without the token; None where several processes can serve.
     token: the setting `control_token`; None where none is needed. asks: whether the setting
-    `approval` sends prompts. reachable: whether other devices reach this server.
+    `approval` sends prompts. serves_others: whether other devices reach this server.
     """
 
     def __init__(
@@ -98,7 +100,7 @@ class HandsetRoutes:
         *,
         token: str | None,
         asks: bool,
-        reachable: bool,
+        serves_others: bool,
     ) -> None:
         self._handsets = handsets
         self._feed = feed
@@ -109,7 +111,7 @@ class HandsetRoutes:
         self._public_address = public_address
         self._token = token
         self._asks = asks
-        self._reachable = reachable
+        self._serves_others = serves_others
 
     def routes(self) -> Sequence[Route]:
         """The routes of handsets."""
@@ -168,14 +170,15 @@ class HandsetRoutes:
             "asks": self._asks,
             "now": iso(self._clock.now()),
             "frozen": self._clock.state.frozen_at is not None,
-            "reachable": self._reachable,
+            "serves_others": self._serves_others,
             "logs_in": self._token is not None and self._codes is None,
             "qr_code": "",
             "address": "",
         }
         if not context["alone"]:
             context["address"] = self._own_address(request, number)
-            context["qr_code"] = qr_code(self._code_address(context["address"]))
+            if not is_loopback(urlsplit(context["address"]).hostname or ""):
+                context["qr_code"] = qr_code(self._code_address(context["address"]))
         return await self._templates.page(request, "handset.html", context)
 
     def _screen(self, number: str, records: HandsetRecords) -> dict[str, Any]:

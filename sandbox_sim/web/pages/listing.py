@@ -108,7 +108,8 @@ class Listing:
 
         A request comes before its transaction, so in this order it is met after it. `oldest` is
         when the last transaction began that was taken: an accepted request that is not older has
-        its transaction in the list already, on this page or on an earlier one.
+        its transaction in the list already, on this page or on an earlier one. `seed` adds records
+        whose times are past, so a request can also be met before its transaction.
         """
         first, second, oldest = [*(after or "").split("~"), "", "", ""][:3]
         match = _match(search)
@@ -117,7 +118,8 @@ class Listing:
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
-        taken: dict[tuple[int, str], int] = {}
+        taken: dict[tuple[int, str], int] = {}  # the places of transactions without a request
+        asked: dict[tuple[int, str], int] = {}  # and of accepted requests without a transaction
         found: list[tuple[Any, Any]] = []  # a transaction and its request; one of them may be None
         kept = 0
         while kept < PAGE_SIZE and payments.read + requests.read < _MOST_READ:
@@ -125,8 +127,14 @@ class Listing:
             if payment is None and entry is None:
                 break
             if payment is not None and (entry is None or _begun(payment) >= entry["at"]):
-                taken[payment["service_id"], payment["transaction_id"]] = len(found)
-                found.append((payments.take(), None))
+                payments.take()
+                name = payment["service_id"], payment["transaction_id"]
+                place = asked.pop(name, None)
+                if place is not None and _begun(payment) >= found[place][1]["at"]:
+                    found[place] = (payment, found[place][1])
+                    continue
+                taken[name] = len(found)
+                found.append((payment, None))
                 oldest = _begun(payment)
                 kept += search.accepts(self._row(payment, None, callbacks)[1])
                 continue
@@ -137,6 +145,8 @@ class Listing:
             elif entry["code"] in _LEFT and oldest and entry["at"] >= oldest:
                 continue
             elif entry["operation"] in _PAYMENTS:
+                if entry["code"] in _LEFT:
+                    asked[_name(entry)] = len(found)
                 found.append((None, entry))
                 kept += search.accepts(request_row(self._text, entry)[1])
         rows = [

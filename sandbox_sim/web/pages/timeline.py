@@ -143,8 +143,9 @@ def of_message(message: Shown, postings: Sequence[Shown], settings: Settings) ->
     text, status = settings.text, message["status"]
     badge = Badge(status, status)
     facts = text(
-        "timeline.sms_facts", characters=message["char_count"], pages=message["page_count"],
-        units=message["units_charged"], service=message["service_id"],
+        "timeline.sms_facts", characters=message["char_count"],
+        pages=text("row.pages", count=message["page_count"]),
+        units=text("timeline.units", count=message["units_charged"]), service=message["service_id"],
         sender=message["sender_id"],
     )  # fmt: skip
     taken = text("timeline.sms_taken")
