@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
+from sandbox_sim.domain.callbacks.receiver_verdicts import remedy_of_status
 from sandbox_sim.web.pages.search import UNACKNOWLEDGED
 from sandbox_sim.web.pages.texts import Texts
 
@@ -13,6 +14,7 @@ _MOST: Final = 3
 class Trouble(NamedTuple):
     """Callbacks that one receiver did not take, for one reason.
 
+    advice: what to do about it; empty where the receiver gave no answer, whose reason says it.
     newest_id: of the newest of them. next_at: when the next attempt comes; None where none comes.
     ids: of those that are still retried; others can only be sent again.
     """
@@ -20,6 +22,7 @@ class Trouble(NamedTuple):
     callbacks: int
     url: str
     reason: str
+    advice: str
     newest_id: str
     next_at: str | None
     ids: tuple[str, ...]
@@ -42,8 +45,10 @@ def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
     failed = [each["id"] for each in group if each["state"] == "failed"]
     ids = tuple(each["id"] for each in waiting)
     next_at = min(filter(None, due), default=None)
+    status = group[0]["attempts"][-1]["status_code"]
+    advice = "" if status is None else remedy_of_status(status)
     newest_id = group[0]["id"]
-    return Trouble(len(group), url, reason, newest_id, next_at, ids, tuple(failed))
+    return Trouble(len(group), url, reason, advice, newest_id, next_at, ids, tuple(failed))
 
 
 def _reason(attempt: Any, text: Texts) -> str:

@@ -326,7 +326,7 @@ async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> No
 
     told = words(await page(sandbox, "?view=sms"))
 
-    assert f"3 callbacks to {sandbox.url}/nothing got HTTP 401" in told
+    assert f"3 callbacks to {sandbox.url}/nothing got HTTP 401. Check that it has the secret key" in told
     assert "Next attempt at 09:05:01" in told
 
 
