@@ -52,9 +52,12 @@ class ProductionCrashes:
 
     def _faults(self) -> Sequence[Callable[[], Awaitable[str]]]:
         """What goes wrong in the first round, in the second, and so on; then from the start."""
-        between = self._killed_between
+        return self._killed, self._killed_between, *self._of_network()
+
+    def _of_network(self) -> Sequence[Callable[[], Awaitable[str]]]:
+        """What is wrong with the network; then all servers die, and with them the open breakers."""
         away, silent = self._network_away, self._network_silent
-        return self._killed, between, away, between, silent, between
+        return away, self._all_killed, self._killed_between, silent, self._all_killed
 
     async def restart_database(self, database: Database, http: aiohttp.ClientSession) -> str:
         """Restart the database under load; every server must connect to it again."""
@@ -78,8 +81,8 @@ class ProductionCrashes:
             text = f"server {server.index} did not find its way back to the database"
             raise NotReady(text) from None
 
-    async def all_at_rest(self) -> None:
-        """Kill every server of ours once more, without load."""
+    async def kill_all(self) -> None:
+        """Kill every server of ours at once, and start them again."""
         for server in self._servers:
             await self._kill(server)
         for server in self._servers:
@@ -90,6 +93,10 @@ class ProductionCrashes:
         await self._kill(server)
         await server.start()
         return f"server {server.index} killed under load"
+
+    async def _all_killed(self) -> str:
+        await self.kill_all()
+        return "every server killed under load"
 
     async def _killed_between(self) -> str:
         """Kill a server when the network has a payment and has not answered yet."""

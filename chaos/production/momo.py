@@ -30,7 +30,7 @@ from chaos.run import Plan
 from chaos.servers import Server, quiet_port
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 
-_TIMEOUT_S: Final = 2.0
+_TIMEOUT_S: Final = 4.0
 _TABLE: Final = """
 [networks.mtn]
 adapter = "mtn_momo"
@@ -47,7 +47,7 @@ network = "mtn"
 _DECIDED_AFTER_S: Final = (0.1, 0.5)
 _FORGED_BEFORE_S: Final = 0.1
 # How long an answer 401 waits at most for the other payments, and a new token for all of them.
-_WAITING_AT_MOST_S: Final = 0.8
+_WAITING_AT_MOST_S: Final = 2.5
 _WAITING_S: Final = 0.2
 # How callbacks come, each with its weight. `never`: the outcome is only found by asking.
 ONCE, TWICE, EARLY, FORGED, UNKNOWN, NEVER = (

@@ -89,7 +89,7 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
             await merchants.stop()
         settling = _Settling(seen, http, urls[0], receiver, network)
         tell(f"  load off, {await settling.wait()}; killed once more")
-        await crashes.all_at_rest()
+        await crashes.kill_all()
         await _read(seen, http, urls[-1])
         seen.charges = await network.charges(services)
         for server in running.ours:
