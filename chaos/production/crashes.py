@@ -55,7 +55,7 @@ class ProductionCrashes:
         return self._killed, self._killed_between, *self._of_network()
 
     def _of_network(self) -> Sequence[Callable[[], Awaitable[str]]]:
-        """What is wrong with the network; then all servers die, and with them the open breakers."""
+        """What is wrong with the network. Then every server is killed: that closes its breakers."""
         away, silent = self._network_away, self._network_silent
         return away, self._all_killed, self._killed_between, silent, self._all_killed
 

@@ -19,7 +19,7 @@ KEY: Final = "live_key"
 PAYS: Final = ("0244000001", "0200000002")
 FAILS, CANCELLED, DECLINED, STRANGER = "0244000003", "0244000004", "0244000009", "0540000001"
 _TRANS_TYPES: Final = {"collect": "CTM", "deposit": "DTTW", "payout": "MTC"}
-# The answers that do not say what came of a payment; 219 only says that another server has it.
+# The answers that do not tell the outcome of a payment; 219 only says that another server has it.
 _UNDECIDED: Final = frozenset({None, FAULT, DUPLICATE})
 _MOST_TRIES: Final = 40
 _BACK_OFF_S: Final = 0.1
@@ -105,14 +105,14 @@ class Merchants:
         return purchase
 
     async def pay(self, purchase: Purchase, number: str) -> None:
-        """Send a payment until an answer says what came of it."""
+        """Send a payment until an answer tells its outcome."""
         for _ in range(_MOST_TRIES):
             if await self.send(purchase, number, self._rng.choice(self._urls)) not in {None, FAULT}:
                 return
             await asyncio.sleep(_BACK_OFF_S)
 
     async def pay_undecided(self, purchase: Purchase, number: str) -> None:
-        """As `pay`, unless an answer has said so already."""
+        """As `pay`, unless an answer has told the outcome already."""
         if _UNDECIDED.issuperset(purchase.codes):
             await self.pay(purchase, number)
 

@@ -1,4 +1,4 @@
-"""The fake MTN MoMo server as the network: it decides, and its callbacks come in every wrong way.
+"""The fake MTN MoMo server as the network. Its callbacks come in every way that they may.
 
 It runs in the process of the run, behind a socket, and outlives every kill of our servers.
 """
@@ -258,7 +258,7 @@ class Momo:
         await self._send(payment.callback_url, payment.document(), way)
 
     async def _send(self, url: str, document: Mapping[str, object], way: str) -> None:
-        """Send a callback once, as MTN does; nothing comes of one that meets a dead server."""
+        """Send a callback once, as MTN does. Where no server of ours answers, it is not noted."""
         method = self._rng.choice(("PUT", "POST"))
         with suppress(aiohttp.ClientError, TimeoutError):
             async with self._http.request(method, url, json=document) as answer:

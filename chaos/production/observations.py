@@ -80,7 +80,7 @@ class Books:
 
 
 class Renewal(NamedTuple):
-    """What came of tokens that ended while payments were on their way.
+    """The renewal of tokens that ended while payments were on their way.
 
     waiting: payments that waited for a new one. given: new tokens of each product, for so many
     servers.
