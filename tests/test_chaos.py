@@ -71,6 +71,7 @@ def test_over_mtn_momo_every_payment_ends_as_mtn_says() -> None:
     assert code == 0, said
     assert "FAIL" not in said
     assert "killed between submit and record\n" in said
+    assert "; 1 killed between submit and record;" in said
     waiting = re.search(r"a token ended while (\d+) payments were on their way", said)
     assert waiting is not None, said
     assert int(waiting[1]) > 10, said  # not all fifty on a slow machine

@@ -22,6 +22,7 @@ _POLL_S: Final = 0.05
 # has a payment for so long before it answers, while our server is killed.
 _SILENT: Final = 1.5
 _DELAY: Final = 2
+_ARRIVES_WITHIN_S: Final = 10.0
 
 
 class ProductionCrashes:
@@ -105,8 +106,11 @@ class ProductionCrashes:
         purchase = self._merchants.new(self._rng.choice(self._services), operation, Decimal(1))
         await self._network.delay_answer(purchase, _DELAY * self._network.timeout_s)
         sending = asyncio.create_task(self._merchants.send(purchase, PAYS[0], server.url))
-        has = await self._network.has(purchase, self._network.timeout_s)
+        arriving = asyncio.create_task(self._network.has(purchase, _ARRIVES_WITHIN_S))
+        await asyncio.wait({sending, arriving}, return_when=asyncio.FIRST_COMPLETED)
         await self._kill(server)
+        has = arriving.done() and arriving.result()
+        arriving.cancel()
         if await sending is None and has:
             self._seen.between.append(purchase)
         await server.start()
