@@ -73,19 +73,21 @@ class Dispatcher:
         """Answer any request; its callback is released when the answer is written (D16)."""
         call: Call | None = None
         fault: Fault | None = None
+        mode: ServiceMode | None = None
         at, began = self._clock.now(), self._clock.monotonic()
         try:
             admitted = self._authentication.admit(request.headers)
             if isinstance(admitted, Reply):
-                reply = admitted
+                reply, mode = admitted, self._authentication.mode_of(request.headers)
             else:
+                mode = admitted.mode
                 path = self._path(request)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 raw = await request.read()
                 address = partial(self._public_address, request)
                 call = Call(admitted, raw, address, needs_no_masking(raw), path.operation)
-                is_live = admitted.mode is _LIVE
+                is_live = mode is _LIVE
                 if self._faults.loaded and not is_live:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
@@ -113,7 +115,9 @@ class Dispatcher:
             if fault is not None:
                 answer = await self._fault_injection.apply(answer, fault)
             duration_ms = (self._clock.monotonic() - began) * 1000
-            entry = _entry(request_id, at, request, call, reply, answer, duration_ms, plain=plain)
+            entry = _entry(
+                request_id, at, request, call, reply, answer, duration_ms, mode, plain=plain
+            )
             self._journal.note(entry)
             await answer.prepare(request)
         finally:
@@ -165,6 +169,7 @@ def _entry(
     reply: Reply,
     answer: Answer,
     duration_ms: float,
+    mode: ServiceMode | None,
     *,
     plain: bool,
 ) -> Entry:
@@ -190,6 +195,7 @@ def _entry(
         reply.warnings,
         answer.body,
         duration_ms,
+        mode,
     )
     return entry if plain else redacted(entry, raw)
 
