@@ -52,7 +52,7 @@ User = Annotated[str, AfterValidator(_is_a_user)]
 def problems_of(error: ValidationError) -> str:
     """Every setting that is wrong and what is wrong with it; never its value, a secret may be."""
     return "; ".join(
-        f"{'.'.join(map(str, detail['loc'])) or 'the network'}: "
+        f"{'.'.join(str(name) for name in detail['loc'] if name != '[key]') or 'the network'}: "
         + detail["msg"].removeprefix("Value error, ")
         for detail in error.errors(include_url=False, include_input=False)
     )
