@@ -75,6 +75,8 @@ class HttpJson:
         if settings.status is not None:
             address = settings.status_base_url or settings.base_url
             self._asks = RequestTemplate(settings.status, address, auth)
+        used = settings.submit.names
+        self._used = [each for each in placeholders.SUBMIT.items() if each[0] in used]
         self._read_submit = self._reader(settings.submit.fields, settings.submit.outcomes)
         self._read_status = self._reader(settings.status_fields, self._status_outcomes())
         self._read_notification = self._notification_reader()
@@ -160,8 +162,7 @@ class HttpJson:
 
     def _values(self, request: SubmitRequest) -> dict[str, placeholders.Value]:
         """The values of the placeholders that `submit` uses."""
-        used = self._settings.submit.names
-        values = {name: read(request) for name, read in placeholders.SUBMIT.items() if name in used}
+        values = {name: read(request) for name, read in self._used}
         channel = self._settings.nws.get(request.nw, request.nw)
         return {**values, **self._account, placeholders.CHANNEL: channel}
 
