@@ -20,7 +20,11 @@ from sandbox_sim.adapters.networks.http_json.answers import (
 )
 from sandbox_sim.adapters.networks.http_json.meanings import Meaning
 from sandbox_sim.adapters.networks.http_json.requests import RequestTemplate
-from sandbox_sim.adapters.networks.http_json.settings import FieldsTable, HttpJsonSettings
+from sandbox_sim.adapters.networks.http_json.settings import (
+    FieldsTable,
+    HttpJsonSettings,
+    names_in,
+)
 from sandbox_sim.adapters.networks.http_json.signatures import is_signed
 from sandbox_sim.adapters.networks.json_members import document_of
 from sandbox_sim.adapters.networks.settings import problems_of
@@ -75,7 +79,7 @@ class HttpJson:
         if settings.status is not None:
             address = settings.status_base_url or settings.base_url
             self._asks = RequestTemplate(settings.status, address, auth)
-        used = settings.submit.names
+        used = names_in(settings.submit)
         self._used = [each for each in placeholders.SUBMIT.items() if each[0] in used]
         self._read_submit = self._reader(settings.submit.fields, settings.submit.outcomes)
         self._read_status = self._reader(settings.status_fields, self._status_outcomes())
@@ -110,6 +114,9 @@ class HttpJson:
         table = self._settings.status
         if table is None or self._asks is None:
             return StatusResult(Outcome.UNKNOWN, reason="the network cannot be asked")
+        if not query.network_id and "network_id" in names_in(table):
+            reason = "the network has not given its identifier of the payment"
+            return StatusResult(Outcome.UNKNOWN, reason=reason)
         try:
             outgoing = self._asks.filled_in(self._query_values(query))
         except placeholders.NoValue as problem:

@@ -29,15 +29,14 @@ class RequestTemplate:
     ) -> None:
         self._table = table
         self._base_url = base_url
-        kind = {}
+        self._auth = auth
+        self._kind: Mapping[str, str] = {}
         if table.json_body is not None:
-            kind = {"Content-Type": "application/json"}
+            self._kind = {"Content-Type": "application/json"}
         elif table.form is not None:
-            kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        given = {name.lower() for name in table.headers}
-        self._fixed = {
-            name: value for name, value in {**kind, **auth}.items() if name.lower() not in given
-        }
+            self._kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        if "content-type" in map(str.lower, table.headers):
+            self._kind = {}
 
     def filled_in(self, values: Values) -> Outgoing:
         """The request with these values.
@@ -51,7 +50,9 @@ class RequestTemplate:
             if not all(" " <= character <= "~" for character in value):
                 raise NoValue(f"the header {name} would have characters that HTTP does not take")
         url = self._base_url + templates.as_path(table.path, values)
-        return Outgoing(table.method, url, {**self._fixed, **headers}, self._body(values))
+        return Outgoing(
+            table.method, url, {**self._kind, **headers, **self._auth}, self._body(values)
+        )
 
     def _body(self, values: Values) -> bytes:
         if self._table.json_body is not None:

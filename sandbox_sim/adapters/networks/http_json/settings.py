@@ -147,7 +147,7 @@ class SubmitTable(_Body):
     json_body: SubmitJson | None = Field(None, alias="json")
     form: dict[str, SubmitText] | None = None
     fields: FieldsTable
-    outcomes: dict[str, SubmitMeaning]
+    outcomes: Annotated[dict[str, SubmitMeaning], Field(min_length=1)]
     statuses: SubmitStatuses = Field({}, description="What HTTP statuses mean without a word.")
 
     @model_validator(mode="after")
@@ -155,13 +155,6 @@ class SubmitTable(_Body):
         has_form = self.form is not None
         self._check_body(has_json=self.json_body is not None, has_form=has_form)
         return self
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The placeholders that are used."""
-        texts = [self.path, *self.headers.values(), *(self.form or {}).values()]
-        in_texts = {name for text in texts for name in text.names}
-        return frozenset({*in_texts, *(self.json_body.names if self.json_body else ())})
 
 
 class StatusTable(_Body):
@@ -187,6 +180,13 @@ class StatusTable(_Body):
         has_form = self.form is not None
         self._check_body(has_json=self.json_body is not None, has_form=has_form)
         return self
+
+
+def names_in(table: SubmitTable | StatusTable) -> frozenset[str]:
+    """The placeholders that a request uses."""
+    texts = [table.path, *table.headers.values(), *(table.form or {}).values()]
+    in_json = table.json_body.names if table.json_body is not None else ()
+    return frozenset({*in_json, *(name for text in texts for name in text.names)})
 
 
 class NotificationTable(AdapterSettings):
@@ -253,6 +253,12 @@ class HttpJsonSettings(AdapterSettings):
         missing = [name for name, value in needed.items() if not value]
         if missing:
             raise ValueError(f"{', '.join(missing)}: must be set with auth = {self.auth!r}")
+        for title, table in (("submit", self.submit), ("status", self.status)):
+            headers = {} if table is None else table.headers
+            if self.auth_header and self.auth_header.lower() in map(str.lower, headers):
+                raise ValueError(
+                    f"{title}.headers: {self.auth_header} is auth_header; leave it out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -302,7 +308,7 @@ class HttpJsonSettings(AdapterSettings):
     @property
     def sends_callback_url(self) -> bool:
         """Whether notifications come to an address of our own for each attempt."""
-        return "callback_url" in self.submit.names
+        return "callback_url" in names_in(self.submit)
 
     @property
     def status_fields(self) -> FieldsTable:

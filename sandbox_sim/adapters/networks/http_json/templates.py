@@ -7,6 +7,7 @@ type of its value in JSON: `"{amount_minor}"` becomes a number. Every other text
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from math import isfinite
 from string import Formatter
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -90,6 +91,8 @@ def _parsed(source: object) -> _Json:
     match source:
         case str():
             return Text.parse(source)
+        case float() if not isfinite(source):
+            raise ValueError(f"JSON has no number {source}")
         case None | bool() | int() | float():
             return source
         case list():

@@ -31,8 +31,8 @@ from tests.domain.samples import NOON
 paystack, hubtel = module("fake_paystack"), module("fake_hubtel")
 
 
-class _WithoutTokens:
-    """What both APIs have in common."""
+class WithoutTokens:
+    """What these APIs have in common."""
 
     large_operation = Operation.COLLECT
     needs_tokens = False
@@ -57,7 +57,7 @@ def present(**members: object) -> dict[str, object]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-class PaystackDialect(_WithoutTokens):
+class PaystackDialect(WithoutTokens):
     """The fake Paystack."""
 
     secrets = (paystack.KEY,)
@@ -125,7 +125,7 @@ class PaystackDialect(_WithoutTokens):
         )
 
 
-class HubtelDialect(_WithoutTokens):
+class HubtelDialect(WithoutTokens):
     """The fake Hubtel."""
 
     secrets = (hubtel.API_KEY, hubtel.BASIC.removeprefix("Basic "))

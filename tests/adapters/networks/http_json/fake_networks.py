@@ -24,9 +24,9 @@ def module(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def documented(name: str) -> dict[str, object]:
-    """The settings of the adapter in the configuration of docs/networks/NAME.md."""
-    (text,) = Page(f"docs/networks/{name}.md").blocks("toml")
+def documented(name: str, page: str = "") -> dict[str, object]:
+    """The settings of a network in the configuration of its page in docs/networks."""
+    (text,) = Page(f"docs/networks/{page or name}.md").blocks("toml")
     table = NetworkTable.model_validate(tomllib.loads(text)["networks"][name])
     assert table.adapter == "http_json"
     return table.adapter_settings()

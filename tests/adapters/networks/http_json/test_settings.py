@@ -52,6 +52,17 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
         ({"submit__headers": {"Host": "x"}}, "submit.headers.Host: is set by the HTTP client"),
         ({"submit__headers": {"a b": "x"}}, "submit.headers.a b: is no name of a header"),
         ({"submit__headers": {"A": "{x}"}}, "submit.headers.A: there is no placeholder {x} here"),
+        (
+            {
+                "auth": "header",
+                "auth_header": "X-Key",
+                "auth_secret": "s",
+                "submit__headers": {"x-key": "y"},
+            },
+            "submit.headers: X-Key is auth_header; leave it out",
+        ),
+        ({"submit__json": {"a": float("nan")}}, "submit.json: JSON has no number nan"),
+        ({"submit__outcomes": {}}, "submit.outcomes: Dictionary should have at least 1 item"),
         ({"submit__fields": None}, "submit.fields: Field required"),
         ({"submit__fields__outcome": "data..x"}, "submit.fields.outcome: must be names of members"),
         ({"submit__fields__outcome": []}, "submit.fields.outcome: must be names of members"),

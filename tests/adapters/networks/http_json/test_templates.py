@@ -171,6 +171,21 @@ async def test_a_status_query_may_be_a_post_by_the_identifier_of_the_network() -
         assert (api.came[0].path, api.came[0].body) == ("/find", b'{"id":"N1"}')
 
 
+async def test_without_the_identifier_of_the_network_nothing_is_asked() -> None:
+    async with opened(reply(200, state="PAID"), status={"path": "/payments/{network_id}"}) as api:
+        found = await api.network.status(query())
+
+        assert (found.outcome, found.found, api.came) == (Outcome.UNKNOWN, True, [])
+        assert found.reason == "the network has not given its identifier of the payment"
+
+
+async def test_the_type_of_the_body_may_be_another() -> None:
+    async with opened(TAKEN, submit__headers={"content-type": "text/json"}) as api:
+        await api.network.submit(request())
+
+        assert api.came[0].headers["content-type"] == "text/json"
+
+
 async def test_an_sms_has_its_text_and_sender() -> None:
     template = {"to": "{customer_number}", "text": "{text}", "from": "{sender_id}"}
     async with opened(TAKEN, operations=["sms"], submit__json=template) as api:
