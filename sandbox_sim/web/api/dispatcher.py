@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from aiohttp import hdrs, web
@@ -82,7 +83,8 @@ class Dispatcher:
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 raw = await request.read()
-                call = Call(admitted, raw, lambda: self._public_address(request), path.operation)
+                address = partial(self._public_address, request)
+                call = Call(admitted, raw, address, needs_no_masking(raw), path.operation)
                 is_live = admitted.mode is _LIVE
                 if self._faults.loaded and not is_live:
                     fault = await self._choose_fault(call)
@@ -96,7 +98,7 @@ class Dispatcher:
             raise
         except Exception as error:
             reply = _failure(request, self._operation(request), call, error)
-        plain = self._is_plain(request, call)
+        plain = self._has_known_path(request) if call is None else call.is_plain
         reply = _in_words(reply, fault, plain=plain)
         request_id = self._ids.request_id()
         # An answer may be written before the body of the request arrives (D9). The client may then
@@ -120,10 +122,9 @@ class Dispatcher:
         explain(entry, self._activity)
         return answer
 
-    def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:
-        """Whether certainly no part of a request has to be masked before it is kept (D38)."""
-        known = request.path in self.paths and request.method == hdrs.METH_POST
-        return known and (call is None or needs_no_masking(call.raw))
+    def _has_known_path(self, request: IncomingRequest) -> bool:
+        """Whether method and path are of the interface, so that neither has to be masked."""
+        return request.path in self.paths and request.method == hdrs.METH_POST
 
     def _path(self, request: IncomingRequest) -> Path:
         path = self.paths.get(request.path)
