@@ -7,10 +7,13 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.response_codes import CATALOGUE
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import Page, code
 from tests.production.payments import PAYMENT
+from tests.web.control_api import DEAD
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -31,17 +34,20 @@ def rules() -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def production(start_sandbox: StartSandbox) -> Sandbox:
-    """A gateway with a network that has a payment."""
+    """A gateway with a network that has a payment, and with an attempt at its callback."""
     sandbox = await start_sandbox(
         production=True,
         allow_memory=True,
         credentials=[LIVE],
         networks={"staging": {"adapter": "simulated"}},
         routes=[{"network": "staging"}],
+        callback_hosts={"allow": ["127.0.0.0/8"]},
     )
-    body = {**PAYMENT, "callback_url": "https://shop.test/callback"}
+    body = {**PAYMENT, "callback_url": DEAD}
     headers = {"Authorization": basic("live_key", "live_secret")}
     assert (await sandbox.post("/make_payment", body, **headers)).code == "202"
+    while "sandbox_sim_callback_attempts_total" not in await served(sandbox):
+        await sandbox.advance(seconds=1)
     return sandbox
 
 
@@ -72,12 +78,22 @@ async def test_every_metric_of_a_rule_is_served(production: Sandbox) -> None:
             assert labels <= metrics[name], rule["alert"]
 
 
-def test_the_outcomes_of_the_rules_and_of_the_table_exist() -> None:
-    named = set(re.findall(r'outcome="(\w+)"', PAGE.text))
-    (row,) = (row for row in PAGE.table("Metrics") if "outcome" in row[1])
+@pytest.mark.parametrize(
+    ("label", "values"),
+    [
+        ("outcome", set(Outcome)),
+        ("state", {DeliveryState.DELIVERED, DeliveryState.RETRYING, DeliveryState.FAILED}),
+    ],
+)
+def test_the_values_of_a_label_are_those_of_the_code(label: str, values: set[str]) -> None:
+    (row,) = (row for row in PAGE.table("Metrics") if f"`{label}`" in row[1])
 
-    assert named <= set(Outcome)
-    assert set(re.findall(r"`(\w+)`", row[2])) == set(Outcome)
+    assert set(re.findall(rf'{label}="(\w+)"', PAGE.text)) <= values
+    assert set(re.findall(r"`(\w+)`", row[2])) == values
+
+
+def test_the_codes_of_the_rules_are_response_codes() -> None:
+    assert set(re.findall(r'code="(\w+)"', PAGE.text)) <= CATALOGUE.keys()
 
 
 def test_every_rule_has_what_prometheus_needs_and_says_what_to_do() -> None:

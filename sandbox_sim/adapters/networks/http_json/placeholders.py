@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
-from uuid import UUID
 
 from sandbox_sim.domain import money
 from sandbox_sim.domain.msisdn import to_international, to_local
@@ -13,7 +12,9 @@ from sandbox_sim.gateway.ports.network import StatusQuery, SubmitRequest
 
 # A text, a whole number, or an exact decimal number.
 Value = str | int | Decimal
-_HEX_UUID: Final = re.compile(r"[0-9a-f]{32}")
+# The five groups of a UUID, with hyphens and without.
+_UUID: Final = re.compile("-".join(["([0-9a-f]{8})", *["([0-9a-f]{4})"] * 3, "([0-9a-f]{12})"]))
+_HEX_UUID: Final = re.compile(_UUID.pattern.replace("-(", "("))
 
 
 class NoValue(ValueError):
@@ -22,14 +23,14 @@ class NoValue(ValueError):
 
 def hex_of(reference: str) -> str:
     """A UUID without its hyphens; another text unchanged."""
-    plain = reference.replace("-", "")
-    is_uuid = _HEX_UUID.fullmatch(plain) is not None and str(UUID(plain)) == reference
-    return plain if is_uuid else reference
+    found = _UUID.fullmatch(reference)
+    return "".join(found.groups()) if found else reference
 
 
 def from_hex(reference: str) -> str:
     """The UUID that `hex_of` took the hyphens from; another text unchanged."""
-    return str(UUID(reference)) if _HEX_UUID.fullmatch(reference) else reference
+    found = _HEX_UUID.fullmatch(reference)
+    return "-".join(found.groups()) if found else reference
 
 
 def in_minor_units(amount: Decimal, currency: str) -> int:
