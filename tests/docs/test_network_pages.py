@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT, Page, Row, code
 SIMULATED, UPSTREAM = Page("docs/networks/simulated.md"), Page("docs/networks/upstream.md")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 ADAPTERS = list(PROJECT["entry-points"][ENTRY_POINTS])
-# What a page says to somebody who looks an adapter up.
+# The sections that every page has.
 SECTIONS = {"Settings", "When no answer comes", "Reconcile"}
 
 

@@ -14,7 +14,7 @@ from tests.web.control_api import DEAD
 pytestmark = pytest.mark.decision("D39")
 
 LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-# Nobody listens on port 9.
+# Nothing listens on port 9.
 UPSTREAM = {
     "adapter": "upstream",
     "base_url": "http://127.0.0.1:9",

@@ -25,8 +25,7 @@ class Waiting(Protocol):
 class StoreMeasurement(NamedTuple):
     """What the store says, and how long it took.
 
-    late_s: how long the earliest job that nobody has claimed is overdue, in seconds of gateway
-    time.
+    late_s: how long the earliest job that is not claimed is overdue, in seconds of gateway time.
     duration_s: of the two reads, in real time.
     """
 

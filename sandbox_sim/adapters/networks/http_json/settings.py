@@ -278,7 +278,7 @@ class HttpJsonSettings(AdapterSettings):
         return self
 
     @model_validator(mode="after")
-    def _outcome_is_learnt(self) -> Self:
+    def _outcome_can_be_known(self) -> Self:
         signed = self.notification is not None and self.notification.trust == "signed"
         if signed and not self.key:
             raise ValueError("signature_key: must be set where notification.trust is signed")
@@ -289,6 +289,12 @@ class HttpJsonSettings(AdapterSettings):
             )
         fields = self.notification_fields
         names = fields is not None and (fields.reference or fields.network_id)
+        proves = fields is not None and fields.reference and "reference" not in fields.optional
+        if signed and not proves:
+            raise ValueError(
+                "notification.fields: needs reference where trust is signed, because the signature "
+                "is over the body, and the address that names the payment is not in it"
+            )
         if fields is not None and not names and not self.sends_callback_url:
             raise ValueError(
                 "notification.fields: needs reference or network_id, because submit does not send "

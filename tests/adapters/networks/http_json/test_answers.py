@@ -76,9 +76,11 @@ async def test_only_what_the_tables_list_is_believed(
 
 
 async def test_the_reason_is_what_the_network_says_or_its_word() -> None:
-    told = {"submit__fields__reason": ["error.text", "message"], **SUBMIT}
+    settings = {"submit__fields__reason": ["error.text", "message"], **SUBMIT}
     said = {"message": "too little money", "error": {"text": ""}}
-    async with opened(reply(400, state="POOR", **said), reply(200, state="HELD"), **told) as api:
+    async with opened(
+        reply(400, state="POOR", **said), reply(200, state="HELD"), **settings
+    ) as api:
         refused = await api.network.submit(fakes.request())
         unlisted = await api.network.submit(fakes.request())
 

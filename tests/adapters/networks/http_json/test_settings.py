@@ -138,6 +138,14 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
             {"notification": {"trust": "hint", "fields": {"outcome": "x"}}},
             "notification.fields: needs reference or network_id, because submit does not",
         ),
+        (
+            {
+                "signature_key": "k",
+                "submit__json": {"to": "{callback_url}"},
+                "notification": {**SIGNED, "fields": {"outcome": "state", "network_id": "id"}},
+            },
+            "notification.fields: needs reference where trust is signed, because the signature",
+        ),
         ({"auth": "basic"}, "auth_user, auth_secret: must be set with auth = 'basic'"),
         ({"auth": "bearer"}, "auth_secret: must be set with auth = 'bearer'"),
         ({"auth": "header", "auth_secret": "s"}, "auth_header: must be set with auth = 'header'"),
