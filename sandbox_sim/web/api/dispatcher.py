@@ -32,6 +32,8 @@ log = logging.getLogger("sandbox_sim.requests")
 
 # A constant, because Python 3.11 takes half a microsecond to find a member of an enum.
 _LIVE: Final = ServiceMode.PRODUCTION
+# How a path that is none of the interface is counted: clients can send any number of them.
+_OTHER_PATH: Final = "other"
 
 
 class Dispatcher:
@@ -123,6 +125,8 @@ class Dispatcher:
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
+        counted = request.path if request.path in self.paths else _OTHER_PATH
+        self._activity.requests[counted, entry.code] += 1
         explain(entry, self._activity)
         return answer
 
