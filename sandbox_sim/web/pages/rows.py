@@ -57,8 +57,8 @@ def payment_row(
     )
     code = None if entry is None else entry["code"]
     texts = (*row, record["transaction_id"], record["reference"], record["party"], record["amount"])
-    facts = facts_of(record["operation"], (status, state, code), state, texts, rejected=declined)
-    return row, facts
+    states, mode = (status, state, code), record["mode"]
+    return row, facts_of(record["operation"], states, state, texts, mode, rejected=declined)
 
 
 def request_row(text: Texts, entry: Shown) -> tuple[Row, Facts]:
@@ -78,7 +78,16 @@ def request_row(text: Texts, entry: Shown) -> tuple[Row, Facts]:
         entry["why"],
     )
     texts = (*row, entry["transaction_id"], party, entry["path"], entry["rule"], body)
-    return row, facts_of(entry["operation"], (code,), None, texts, rejected=rejected)
+    mode = entry["mode"]
+    return row, facts_of(entry["operation"], (code,), None, texts, mode, rejected=rejected)
+
+
+def journal_row(text: Texts, entry: Shown) -> tuple[Row, Facts]:
+    """The row of a request in the list of requests, which also shows its mode."""
+    row, facts = request_row(text, entry)
+    mode = entry["mode"]
+    words = text("row.mode", mode=mode) if mode else text("row.unknown_mode")
+    return row._replace(badges=(*row.badges, Badge("info", words))), facts
 
 
 def callback_row(text: Texts, callback: Shown) -> tuple[Row, Facts]:
@@ -94,7 +103,7 @@ def callback_row(text: Texts, callback: Shown) -> tuple[Row, Facts]:
         f"{callback['transaction_id']} · {verdict}",
     )
     texts = (*row, callback["id"], callback["network_transaction_id"], callback["profile"])
-    return row, facts_of(None, (state,), state, texts)
+    return row, facts_of(None, (state,), state, texts, callback["mode"])
 
 
 def sms_row(text: Texts, message: Shown) -> tuple[Row, Facts]:
@@ -109,7 +118,7 @@ def sms_row(text: Texts, message: Shown) -> tuple[Row, Facts]:
         message["message"][:160],
     )
     texts = (*row, message["processing_id"], message["batch_id"], message["message"])
-    return row, facts_of("sms", (status,), None, texts)
+    return row, facts_of("sms", (status,), None, texts, message["mode"])
 
 
 def _what(text: Texts, operation: str | None, nw: object, party: object) -> tuple[str, str, str]:
