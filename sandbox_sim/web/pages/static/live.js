@@ -4,7 +4,7 @@
 const TOGETHER_MS = 50;
 
 /**
- * Call refresh soon after a change, and not while nobody sees the page. feed: the address of the
+ * Call refresh soon after a change, but not while the page is hidden. feed: the address of the
  * changes. pause: returns the least time between two calls, in milliseconds.
  */
 export function keepFresh(feed, refresh, pause) {
