@@ -78,6 +78,7 @@ class PageParts:
 
     def _dashboard(self) -> DashboardRoutes:
         parts, settings = self._parts, self._parts.settings
+        production = parts.production
         first = settings.credentials[0].client()
         secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
         facts = Settings(
@@ -99,6 +100,7 @@ class PageParts:
             parts.clock,
             facts,
             parts.public_address,
+            live=None if production is None else production.records,
             needs_login=settings.token is not None,
         )
 

@@ -20,6 +20,7 @@ from sandbox_sim.gateway.control.clock_view import shown as clock_shown
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.gateway.ports import Clock, Store
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
 from sandbox_sim.web.pages.clock_jobs import due_jobs
@@ -64,6 +65,7 @@ class Asked(NamedTuple):
 class DashboardRoutes:
     """The views of the dashboard.
 
+    live: the records of production; None where it is off.
     needs_login: whether there is something to log out from.
     """
 
@@ -78,12 +80,13 @@ class DashboardRoutes:
         settings: Settings,
         public_address: PublicAddress,
         *,
+        live: LiveRecords | None,
         needs_login: bool,
     ) -> None:
         self._templates = templates
         self._text = templates.text
         self._listing = Listing(records, self._text)
-        self._details = Details(records, ledger)
+        self._details = Details(records, ledger, live)
         self._ledger = ledger
         self._rules = rules
         self._store = store

@@ -1,4 +1,4 @@
-"""What the dashboard adds where production is on. D39."""
+"""What the dashboard adds where production is on: what waits for a person, and who decided. D39."""
 
 import re
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from tests.conftest import Sandbox, StartSandbox, basic
-from tests.web.pages.dashboard_pages import page, post, words
+from tests.web.pages.dashboard_pages import page, post, steps, words
 
 LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
@@ -62,3 +62,65 @@ class TestClock:
         await post(production, "transactions/55/T1/settle", status="000", reason="paid", by="Ama")
 
         assert "asks a network again about attempt" in words(await page(production))
+
+
+class TestSettle:
+    async def test_a_payment_without_an_outcome_says_why_it_waits_for_a_person(
+        self, production: Sandbox
+    ) -> None:
+        await pay(production)
+        assert steps(await page(production))[-1].startswith("Not settled yet 002 pending")
+
+        await production.advance(minutes=2)
+
+        html = await page(production)
+        request, answered, attempt, waits = steps(html)
+        assert request.startswith("Request POST /make_payment")
+        assert "202" in answered
+        assert attempt.startswith("Attempt 1 at the network silent pending")
+        assert "Reference" in attempt
+        assert waits.startswith("Waiting for a person 002 pending")
+        assert NO_OUTCOME in waits
+        assert 'name="reason"' in html
+        assert 'name="by"' in html
+
+    async def test_who_decided_and_why_are_shown_afterwards(self, production: Sandbox) -> None:
+        await pay(production)
+        await production.advance(minutes=2)
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', await page(production))
+
+        refused = await post(production, path, status="000", reason=" ", by="Ama")
+        settled = await post(production, path, status="000", reason="on their list", by="Ama")
+
+        assert "say why in reason and who decides in by" in refused["error"]["message"]
+        assert settled["status"] == "000"
+        html = await page(production)
+        decided = next(step for step in steps(html) if step.startswith("Settled"))
+        assert "000 successful" in decided
+        assert "A person decided" in decided
+        assert "Ama: on their list" in decided
+        assert 'name="reason"' not in html
+
+    async def test_a_payment_of_mode_s_is_settled_without_a_reason(
+        self, production: Sandbox
+    ) -> None:
+        production.headers["Authorization"] = basic()
+        await pay(production)
+
+        html = await page(production)
+
+        assert 'data-post-form="transactions/55/T1/settle"' in html
+        assert 'name="reason"' not in html
+
+    async def test_an_sms_without_an_outcome_is_settled_in_the_same_way(
+        self, production: Sandbox
+    ) -> None:
+        await post(production, "ledger/topup", service_id=55, units=10, mode="P")
+        await production.sms()
+        await production.advance(minutes=2)
+
+        html = await page(production, "?view=sms")
+
+        assert steps(html)[0].startswith("Taken")
+        assert steps(html)[-1].startswith("Waiting for a person 002 pending")
+        assert 'name="reason"' in html
