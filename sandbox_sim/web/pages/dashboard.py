@@ -85,7 +85,7 @@ class DashboardRoutes:
     ) -> None:
         self._templates = templates
         self._text = templates.text
-        self._listing = Listing(records, self._text)
+        self._listing = Listing(records, self._text, live)
         self._details = Details(records, ledger, live)
         self._ledger = ledger
         self._rules = rules
@@ -93,6 +93,7 @@ class DashboardRoutes:
         self._clock = clock
         self._settings = settings
         self._public_address = public_address
+        self._production = live is not None
         self._needs_login = needs_login
 
     def routes(self) -> Sequence[Route]:
@@ -121,6 +122,7 @@ class DashboardRoutes:
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
             "troubles": troubles_of(callbacks, self._text),
+            "production": self._production,
             "needs_login": self._needs_login,
             "url": settings.url,
             "number": asked.search.number or settings.number,

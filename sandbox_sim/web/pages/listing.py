@@ -13,6 +13,8 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
+from sandbox_sim.gateway.networks.live_records import LiveRecords
+from sandbox_sim.web.pages.production.waiting_rows import WAITING, waiting_rows
 from sandbox_sim.web.pages.rows import (
     Row,
     callback_row,
@@ -85,14 +87,20 @@ class _Stream:
 
 
 class Listing:
-    """The lists of payments, callbacks, SMS and requests."""
+    """The lists of payments, callbacks, SMS and requests.
 
-    def __init__(self, records: Records, text: Texts) -> None:
+    live: the records of production; None where it is off.
+    """
+
+    def __init__(self, records: Records, text: Texts, live: LiveRecords | None) -> None:
         self._records = records
         self._text = text
+        self._live = live
 
     async def page(self, view: str, search: Search, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""
+        if view == "payments" and WAITING in search.flags:
+            return await self._waiting(search, after)
         if view == "payments":
             return await self._payments(search, after)
         kind, shown = _SIMPLE[view]
@@ -109,6 +117,15 @@ class Listing:
         """The newest callbacks of the service that is searched, or of all."""
         found = await self._records.find(CALLBACKS, _match(search), NEWEST_CALLBACKS)
         return [*found.records]
+
+    async def _waiting(self, search: Search, after: str | None) -> RowPage:
+        rows = [] if self._live is None else await waiting_rows(self._live, search, self._text)
+        first = 0
+        if after is not None:
+            keys = [row.key for row in rows]
+            first = keys.index(after) + 1 if after in keys else len(keys)
+        page = tuple(rows[first : first + PAGE_SIZE])
+        return RowPage(page, page[-1].key if len(rows) > first + len(page) else None)
 
     async def _payments(self, search: Search, after: str | None) -> RowPage:
         """Transactions, and between them requests for payments that left none, by time.

@@ -2,13 +2,16 @@
 
 import re
 from datetime import timedelta
+from html import unescape
+from operator import methodcaller
 from typing import Any
 
 import pytest
 
 from sandbox_sim.domain.jobs import Job, JobKind
 from tests.conftest import Sandbox, StartSandbox, basic
-from tests.web.pages.dashboard_pages import page, post, steps, words
+from tests.live_records import attempt
+from tests.web.pages.dashboard_pages import page, post, rows, steps, words
 
 LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
@@ -124,3 +127,66 @@ class TestSettle:
         assert steps(html)[0].startswith("Taken")
         assert steps(html)[-1].startswith("Waiting for a person 002 pending")
         assert 'name="reason"' in html
+
+
+class TestWaiting:
+    async def test_what_waits_is_a_list_with_an_address(self, production: Sandbox) -> None:
+        await pay(production, "OLD-1", service_id=55)
+        await pay(production, "OTHER-1", service_id=56)
+        await production.advance(minutes=2)
+        await pay(production, "NEW-1")
+
+        waits = await page(production, "?q=is:waiting")
+
+        assert 'href="?view=payments&amp;q=is%3Awaiting"' in await page(production)
+        other, old = rows(waits)
+        assert old.startswith("09:00:00 Collection · MTN · 0244 000 001 GHS 10.50 002 pending")
+        assert old.endswith(f"waits for a person OLD-1 · {NO_OUTCOME}")
+        assert "OTHER-1" in other
+        assert steps(waits)[-1].startswith("Waiting for a person")
+        for more, found in (
+            ("service:55", [old]),
+            ("other-1", [other]),
+            ("mode:p", [other, old]),
+            ("status:000", []),
+            ("mode:s", []),
+        ):
+            assert rows(await page(production, f"?q=is:waiting {more}")) == found
+
+    async def test_an_sms_that_waits_is_in_it_too(self, production: Sandbox) -> None:
+        await post(production, "ledger/topup", service_id=55, units=10, mode="P")
+        await production.sms()
+        await production.advance(minutes=2)
+
+        waits = await page(production, "?q=is:waiting")
+
+        assert NO_OUTCOME in rows(waits)[0]
+        assert steps(waits)[0].startswith("Taken")
+
+    async def test_what_a_person_decided_waits_no_more(self, production: Sandbox) -> None:
+        await pay(production)
+        await production.advance(minutes=2)
+        await post(production, "transactions/55/T1/settle", status="001", reason="no", by="Ama")
+
+        assert rows(await page(production, "?q=is:waiting")) == []
+
+    async def test_many_come_in_pages_each_once(self, production: Sandbox) -> None:
+        for number in range(52):
+            doubtful = attempt(
+                f"A{number}", transaction_id=f"W{number:03}", mismatch="amount is 5 and not 10",
+                network_transaction_id=f"{20000000000 + number}", network="silent",
+            )  # fmt: skip
+            await production.gateway.store.run(methodcaller("add_attempt", doubtful, "{}"))
+
+        newest = await page(production, "?q=is:waiting")
+        older = unescape(re.findall(r'id="older" href="([^"]*)"', newest)[0])
+        oldest = await page(production, older)
+
+        names = [re.findall(r"W\d+", row)[0] for row in (*rows(newest), *rows(oldest))]
+        assert names == [f"W{number:03}" for number in reversed(range(52))]
+
+    async def test_without_production_nothing_waits(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+
+        assert rows(await page(sandbox, "?q=is:waiting")) == []
+        assert "is:waiting" not in await page(sandbox)
