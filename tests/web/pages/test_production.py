@@ -190,3 +190,23 @@ class TestWaiting:
 
         assert rows(await page(sandbox, "?q=is:waiting")) == []
         assert "is:waiting" not in await page(sandbox)
+
+
+class TestTopUp:
+    async def test_the_form_asks_for_the_mode_and_the_account(self, production: Sandbox) -> None:
+        form = (await page(production, "?view=ledger")).partition('"ledger/topup"')[2]
+        values = re.findall(r'<option value="(\w+)">', form.partition("</form>")[0])
+
+        assert values == ["S", "P", "sms", "airtime"]
+        modes = [
+            await post(production, "ledger/topup", service_id=55, units=10, mode=mode, account=each)
+            for mode, each in (("S", "sms"), ("P", "sms"), ("P", "airtime"))
+        ]
+        assert [each.get("mode", "S") for each in modes] == ["S", "P", "P"]
+
+    async def test_without_production_it_asks_for_neither(self, sandbox: Sandbox) -> None:
+        html = await page(sandbox, "?view=ledger")
+
+        assert 'name="units"' in html
+        assert 'name="mode"' not in html
+        assert 'name="account"' not in html
