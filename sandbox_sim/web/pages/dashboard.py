@@ -5,7 +5,7 @@ record `open` and the page `after`. With `only=timeline` it is the newest record
 static/dashboard.js asks for the same address again when something happens, and shows what changed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +21,10 @@ from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.networks.live_records import LiveRecords
+from sandbox_sim.gateway.networks.network_overview import NetworkOverview
 from sandbox_sim.gateway.ports import Clock, Store
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+from sandbox_sim.web.networks.overview import network_view
 from sandbox_sim.web.pages.clock_jobs import due_jobs
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.listing import Listing
@@ -35,6 +37,8 @@ from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
 
 VIEWS: Final = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+# The view that production adds.
+_NETWORKS: Final = "networks"
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 _RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
 _LEDGER_PAGE: Final = 100
@@ -51,10 +55,10 @@ class Asked(NamedTuple):
     only_timeline: bool
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> "Asked":
+    def of(cls, query: Mapping[str, str], views: Container[str] = VIEWS) -> "Asked":
         """Read a query. What it does not understand is as if it were not there."""
         view = query.get("view", "")
-        view = view if view in VIEWS else "payments"
+        view = view if view in views else "payments"
         opened, after = (
             query.get(name, "")[:400].replace("\x00", "") for name in ("open", "after")
         )
@@ -65,7 +69,7 @@ class Asked(NamedTuple):
 class DashboardRoutes:
     """The views of the dashboard.
 
-    live: the records of production; None where it is off.
+    live and networks: what production adds; None where it is off.
     needs_login: whether there is something to log out from.
     """
 
@@ -81,6 +85,7 @@ class DashboardRoutes:
         public_address: PublicAddress,
         *,
         live: LiveRecords | None,
+        networks: NetworkOverview | None,
         needs_login: bool,
     ) -> None:
         self._templates = templates
@@ -93,7 +98,8 @@ class DashboardRoutes:
         self._clock = clock
         self._settings = settings
         self._public_address = public_address
-        self._production = live is not None
+        self._networks = networks
+        self._views = VIEWS if networks is None else (*VIEWS, _NETWORKS)
         self._needs_login = needs_login
 
     def routes(self) -> Sequence[Route]:
@@ -112,17 +118,17 @@ class DashboardRoutes:
 
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
-        asked = Asked.of(request.query)
+        asked = Asked.of(request.query, self._views)
         settings = self._settings._replace(url=self._public_address(request))
         callbacks = await self._listing.callbacks_of(asked.search)
         context = {
-            "views": VIEWS,
+            "views": self._views,
             "view": asked.view,
             "search": asked.search,
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
             "troubles": troubles_of(callbacks, self._text),
-            "production": self._production,
+            "production": self._networks is not None,
             "needs_login": self._needs_login,
             "url": settings.url,
             "number": asked.search.number or settings.number,
@@ -147,6 +153,8 @@ class DashboardRoutes:
             }  # fmt: skip
         elif asked.view == "ledger":
             content |= await self._ledger_context(asked)
+        elif asked.view == _NETWORKS and self._networks is not None:
+            content["networks"] = [network_view(each) for each in await self._networks.states()]
         else:
             listing = PageOf(asked.search.service_id, None, _RULES_PAGE)
             found = await self._rules.listed(_RULES[asked.view], listing)

@@ -32,8 +32,11 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
         production=True,
         allow_memory=True,
         credentials=[LIVE, BUILT_IN],
-        networks={"silent": SILENT},
-        routes=[{"network": "silent"}],
+        networks={"silent": SILENT, "idle": {"adapter": "simulated"}},
+        routes=[
+            {"network": "silent", "operation": ["collect", "payout"], "nw": ["MTN", "VOD"]},
+            {"network": "silent"},
+        ],
         approved_senders=["Shop"],
         callback_hosts={"allow": ["127.0.0.0/8"]},
     )
@@ -210,3 +213,28 @@ class TestTopUp:
         assert 'name="units"' in html
         assert 'name="mode"' not in html
         assert 'name="account"' not in html
+
+
+class TestNetworks:
+    async def test_each_network_is_shown_with_its_routes_and_its_breaker(
+        self, production: Sandbox
+    ) -> None:
+        for number in range(5):
+            await pay(production, f"T{number}")
+
+        html = await page(production, "?view=networks")
+
+        assert 'href="?view=networks"' in await page(production)
+        assert "data-check-networks" in html
+        silent, idle = [words(each) for each in re.findall(r"<tr><td>.*?</tr>", html, re.DOTALL)]
+        assert silent.startswith("silent simulated open 5 faults in a row Opened at 09:00:00 5 ")
+        assert " collect, payout · MTN VOD every operation · every nw " in silent
+        assert silent.endswith("signed")
+        assert idle.startswith("idle simulated closed 0 none airtime, bill, card, collect")
+
+    async def test_without_production_there_is_no_such_page(self, sandbox: Sandbox) -> None:
+        html = await page(sandbox, "?view=networks")
+
+        assert "No payments yet" in html
+        assert "Networks" not in words(html)
+        assert "data-check-networks" not in html
