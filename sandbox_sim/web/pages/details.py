@@ -30,6 +30,8 @@ from sandbox_sim.web.pages.timeline import (
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
+# What a transaction and its requests have in common.
+_NAME: Final = ("service_id", "mode", "transaction_id")
 _PAYMENT_PATHS: Final = ("/make_payment", "/pay_bill", "/send_airtime")
 
 
@@ -72,11 +74,7 @@ class Details:
             return None
         entry = await self._beginning(payment)
         since = datetime.fromisoformat(_begun(payment))
-        query = {
-            "service_id": service_id,
-            "transaction_id": payment["transaction_id"],
-            "operation": Operation.STATUS.value,
-        }
+        query = {name: payment[name] for name in _NAME} | {"operation": Operation.STATUS.value}
         asked = await self._records.newest(REQUESTS, query, since=since) is not None
         found = await self._records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
         postings = await self._postings(service_id, network_id)
@@ -91,7 +89,7 @@ class Details:
             return None
         service_id, transaction_id = entry["service_id"], entry["transaction_id"]
         if None not in {service_id, transaction_id} and _pays(entry):
-            match = {"service_id": service_id, "transaction_id": transaction_id}
+            match = {name: entry[name] for name in _NAME}
             since = datetime.fromisoformat(entry["at"])
             found = await self._records.find(TRANSACTIONS, match, _MOST_REQUESTS, since=since)
             for payment in found.records:
@@ -130,7 +128,7 @@ class Details:
 
     async def _beginning(self, payment: Mapping[str, Any]) -> Any:
         """The request that began a transaction: the newest for it that came before."""
-        match = {name: payment[name] for name in ("service_id", "transaction_id", "operation")}
+        match = {name: payment[name] for name in (*_NAME, "operation")}
         begun = _begun(payment)
         newest: Any = await self._records.newest(REQUESTS, match)
         if newest is None or newest["at"] <= begun:

@@ -48,6 +48,9 @@ _SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Texts, Any], tuple[Row, Facts]
     "requests": (REQUESTS, journal_row),
 }
 
+# What a transaction and its request have in common: service, mode and `transaction_id`.
+_Name = tuple[int, str, str]
+
 
 class RowPage(NamedTuple):
     """A page of rows. next: where the next one begins; None at the end."""
@@ -142,8 +145,8 @@ class Listing:
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
-        taken: dict[tuple[int, str], int] = {}  # the places of transactions without a request
-        asked: dict[tuple[int, str], int] = {}  # and of accepted requests without a transaction
+        taken: dict[_Name, int] = {}  # the places of transactions without a request
+        asked: dict[_Name, int] = {}  # and of accepted requests without a transaction
         found: list[tuple[Any, Any]] = []  # a transaction and its request; one of them may be None
         kept = 0
         while kept < PAGE_SIZE and payments.read + requests.read < _MOST_READ:
@@ -152,7 +155,7 @@ class Listing:
                 break
             if payment is not None and (entry is None or _begun(payment) >= entry["at"]):
                 payments.take()
-                name = payment["service_id"], payment["transaction_id"]
+                name = _name(payment)
                 place = asked.pop(name, None)
                 if place is not None and _begun(payment) >= found[place][1]["at"]:
                     found[place] = (payment, found[place][1])
@@ -203,8 +206,8 @@ def _begun(payment: Any) -> str:
     return at
 
 
-def _name(entry: Any) -> tuple[int, str]:
-    return entry["service_id"], entry["transaction_id"]
+def _name(record: Any) -> _Name:
+    return record["service_id"], record["mode"], record["transaction_id"]
 
 
 def _match(search: Search) -> Mapping[str, object]:

@@ -238,3 +238,52 @@ class TestNetworks:
         assert "No payments yet" in html
         assert "Networks" not in words(html)
         assert "data-check-networks" not in html
+
+
+class TestTheSameIdInBothModes:
+    """Each mode has transactions of its own, so one service may use an id once in each."""
+
+    @pytest.fixture(params=["P first", "S first"])
+    async def both(self, production: Sandbox, request: pytest.FixtureRequest) -> Sandbox:
+        """A pending payment of mode P, and a declined one of mode S that comes at the same time."""
+        live, test = production.headers["Authorization"], basic()
+        for authorization in (live, test) if request.param == "P first" else (test, live):
+            production.headers["Authorization"] = authorization
+            fields = {"amount": 2, "customer_number": "0244000009"}
+            fields = {"amount": 1} if authorization == live else fields
+            await production.collect(
+                transaction_id="BOTH", request_time="2026-01-31 09:30:00", **fields
+            )
+        return production
+
+    async def test_each_payment_has_the_answer_to_its_own_request(self, both: Sandbox) -> None:
+        of_s = rows(await page(both, "?q=mode:s"))
+        of_p = rows(await page(both, "?q=mode:p"))
+
+        assert len(rows(await page(both))) == 2
+        assert [("GHS 2.00" in row, "015 declined" in row) for row in of_s] == [(True, True)]
+        assert [("GHS 1.00" in row, "015 declined" in row) for row in of_p] == [(True, False)]
+
+    async def test_each_timeline_begins_with_its_own_request(self, both: Sandbox) -> None:
+        for search, amount in (("mode:s", 2), ("mode:p", 1)):
+            (payment,) = re.findall('data-key="([^"]*)"', await page(both, f"?q={search}"))
+            found = await page(both, f"?view=requests&q={search}")
+            (request,) = re.findall('data-key="([^"]*)"', found)
+
+            for name in (payment, request):
+                timeline = steps(await page(both, f"?open={name}"))
+                assert f'"amount": {amount},' in timeline[0], name
+                assert len(timeline) > 2, name
+
+    async def test_a_status_query_of_one_mode_says_nothing_of_the_other(
+        self, production: Sandbox
+    ) -> None:
+        await pay(production, "BOTH")
+        await production.advance(minutes=2)
+        outcome = {"status": "000", "reason": "paid", "by": "Ama"}
+        await post(production, "transactions/55/BOTH/settle", **outcome)
+        await production.advance(seconds=1)
+        production.headers["Authorization"] = basic()
+        await production.status("BOTH")
+
+        assert "the status was never asked for" in steps(await page(production, "?q=mode:p"))[-1]
