@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.networks.outcomes import Outcome
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.live_records import attempt
 from tests.web.pages.dashboard_pages import page, post, rows, steps, words
@@ -117,6 +118,32 @@ class TestSettle:
 
         assert 'data-post-form="transactions/55/T1/settle"' in html
         assert 'name="reason"' not in html
+        assert "Choose the status" not in html
+
+    async def test_no_status_is_chosen_beforehand(self, production: Sandbox) -> None:
+        await pay(production)
+
+        form = (await page(production)).partition('data-post-form="transactions/')[2]
+
+        values = re.findall(r'<option value="(\d*)">', form.partition("</form>")[0])
+        assert values == ["", "000", "001", "003"]
+
+    async def test_what_is_final_takes_its_own_status_only(self, production: Sandbox) -> None:
+        await pay(production)
+        doubtful = attempt(
+            network_transaction_id="20000000001", transaction_id="F1", network="silent",
+            outcome=Outcome.SUCCEEDED, contradiction="notification says failed after succeeded",
+        )  # fmt: skip
+        await production.gateway.store.run(methodcaller("add_attempt", doubtful, "{}"))
+
+        html = await page(production, "?q=is:waiting")
+
+        assert "contradiction: notification says failed after succeeded" in " ".join(steps(html))
+        form = html.partition('data-post-form="transactions/')[2].partition("</form>")[0]
+        assert re.findall(r'<option value="(\d*)">', form) == ["000"]
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
+        await post(production, path, status="000", reason="on their list", by="Ama")
+        assert rows(await page(production, "?q=is:waiting")) == []
 
     async def test_an_sms_without_an_outcome_is_settled_in_the_same_way(
         self, production: Sandbox
