@@ -20,8 +20,16 @@ _GSM_TABLE: Final = (
 GSM_BASIC: Final = frozenset(_GSM_TABLE) - {chr(_ESCAPE)}
 _EXTENSION_SEPTETS: Final = MappingProxyType(
     {
-        **{"\f": 0x0A, "^": 0x14, "{": 0x28, "}": 0x29, "\\": 0x2F},
-        **{"[": 0x3C, "~": 0x3D, "]": 0x3E, "|": 0x40, "€": 0x65},
+        "\f": 0x0A,
+        "^": 0x14,
+        "{": 0x28,
+        "}": 0x29,
+        "\\": 0x2F,
+        "[": 0x3C,
+        "~": 0x3D,
+        "]": 0x3E,
+        "|": 0x40,
+        "€": 0x65,
     }
 )
 GSM_EXTENSION: Final = frozenset(_EXTENSION_SEPTETS)
