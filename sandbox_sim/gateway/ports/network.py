@@ -225,17 +225,20 @@ class StatusResult:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification of a network, read. At least one of the first three names the attempt.
+    """One notification of a network, read. It names its attempt by one of the ids or the reference.
 
     attempt_id: from the address that it came to.
     reference: the idempotency reference; `echo.reference` is compared, this one only finds.
     network_id: the network's own identifier.
+    part_id: the identifier of a part of a message, as `NetworkEvents.part_taken` had it; the
+    outcome is then that of the part.
     """
 
     outcome: Outcome
     attempt_id: str = ""
     reference: str = ""
     network_id: str = ""
+    part_id: str = ""
     echo: Echo = SAYS_NOTHING
     cancelled: bool = False
     reason: str = ""
@@ -274,7 +277,15 @@ class NetworkEvents(Protocol):
         """A notification that did not come by HTTP, such as a receipt over SMPP.
 
         It counts as signed: the adapter's own connection proves it. Returns when it is saved; only
-        then may the adapter acknowledge it.
+        then may the adapter acknowledge it. One about a part that is not known yet is tried again:
+        a network may report on a part before it answers the submit.
+        """
+        ...
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        """The network took a part of a message, number 1 to `total`, under this identifier.
+
+        Returns when it is saved: from then on a notification with this `part_id` is about it.
         """
         ...
 

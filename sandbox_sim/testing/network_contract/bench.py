@@ -14,6 +14,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.networks.attempts import Attempt, Terms
 from sandbox_sim.domain.networks.exchanges import Exchange
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.domain.vocabulary import MOBILE_NETWORKS, Operation
 from sandbox_sim.gateway.ports.network import (
     Network,
@@ -54,6 +55,7 @@ class Told:
 
     exchanges: list[Exchange] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
+    parts: list[MessagePart] = field(default_factory=list)
 
     def exchanged(self, exchange: Exchange) -> None:
         """Keep it."""
@@ -62,6 +64,10 @@ class Told:
     async def notified(self, notification: Notification) -> None:
         """Keep it."""
         self.notifications.append(notification)
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        """Keep it."""
+        self.parts.append(MessagePart("testnet", attempt_id, number, total, network_id))
 
 
 class BenchClock(VirtualClock):

@@ -372,6 +372,20 @@ CREATE INDEX live_messages_by_id ON live_messages (processing_id);
 CREATE INDEX live_messages_by_batch ON live_messages (batch_id) WHERE batch_id IS NOT NULL;
 CREATE INDEX live_messages_by_time ON live_messages (created_at);
 """,
+    # The parts in which messages go to a network, each with an identifier of its own.
+    """
+CREATE TABLE message_parts (
+    serial {serial},
+    network TEXT NOT NULL,
+    attempt_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    network_id TEXT NOT NULL,
+    outcome TEXT NOT NULL
+);
+CREATE UNIQUE INDEX message_parts_by_attempt ON message_parts (attempt_id, number);
+CREATE INDEX message_parts_by_network_id ON message_parts (network, network_id);
+""",
 )
 
 
