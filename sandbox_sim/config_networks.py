@@ -32,7 +32,10 @@ _FROM_FILE: Final = "_file"
 _MASKED: Final = "**********"
 # The texts of an adapter that are no secrets; every other text is masked where it is shown.
 _SHOWN: Final = frozenset(
-    {"base_url", "target_environment", "currency", "record", "replay", "notify"}
+    {
+        *("base_url", "target_environment", "currency", "record", "replay", "notify"),
+        *("host", "system_type", "source_address_type", "receipt_ids"),
+    }
 )
 _ROUTED: Final = frozenset(
     {

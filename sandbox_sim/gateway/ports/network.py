@@ -65,6 +65,8 @@ class Capabilities:
     without one is a mismatch.
     reference_is_transaction_id: the reference of a first attempt is the client's `transaction_id`;
     else it is a UUID (version 4).
+    decides_within: after how long an attempt without an outcome is listed for a person, where the
+    adapter has a setting for it; None for the setting `give_up_after_s`. Gateway time.
     """
 
     operations: frozenset[Operation]
@@ -75,6 +77,7 @@ class Capabilities:
     trust: NotificationTrust = NotificationTrust.HINT
     always_sent: AlwaysSent = NOTHING_PROMISED
     reference_is_transaction_id: bool = False
+    decides_within: timedelta | None = None
 
     def objection(self, request: "SubmitRequest") -> str | None:
         """Why the network does not take a request, in words; None where it does."""
