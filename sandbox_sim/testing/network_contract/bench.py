@@ -25,12 +25,14 @@ from sandbox_sim.gateway.ports.network import (
     SubmitRequest,
     SubmitResult,
 )
-from sandbox_sim.testing.network_contract.peer import Address, Peer
+from sandbox_sim.testing.network_contract.peer import OTHER_SIDE, Address, Peer
 
 T = TypeVar("T")
 # The setting `timeout_s`, in real time: so long that a busy machine does not end a call. Where
 # nobody answers, the clock of the bench ends the call; an adapter with a timer of its own waits.
 TIMEOUT: Final = timedelta(seconds=10)
+# How the text of a message begins; its reference follows.
+TEXT: Final = "Hello "
 # A card number that must not be seen either.
 CANARY_CARD: Final = "4111111111111111"
 
@@ -51,18 +53,29 @@ class NotProven(Exception):
 
 @dataclass
 class Told:
-    """What the adapter told us while it was open."""
+    """What the adapter told us while it was open.
+
+    arrived: how many notifications came, saved or not. may_save: whether they are saved now.
+    """
 
     exchanges: list[Exchange] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
     parts: list[MessagePart] = field(default_factory=list)
+    arrived: int = 0
+    may_save: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Save at once, until a proof clears the event."""
+        self.may_save.set()
 
     def exchanged(self, exchange: Exchange) -> None:
         """Keep it."""
         self.exchanges.append(exchange)
 
     async def notified(self, notification: Notification) -> None:
-        """Keep it."""
+        """Keep it, once it may be saved."""
+        self.arrived += 1
+        await self.may_save.wait()
         self.notifications.append(notification)
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
@@ -152,10 +165,13 @@ class Bench:
             "nickname": "Ama",
             "currency_val": "10.50" if chosen is Operation.CARD else "",
             "landing_page": "https://shop.example/" if chosen is Operation.CARD else "",
-            "text": "Hello" if chosen is Operation.SMS else "",
             "sender_id": "Shop" if chosen is Operation.SMS else "",
         }
-        return SubmitRequest(**{**values, **fields})
+        request = SubmitRequest(**{**values, **fields})
+        if chosen is Operation.SMS and not request.text:
+            # A message may carry no reference, so its text tells it from others.
+            return replace(request, text=f"{TEXT}{request.reference}")
+        return request
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt that is saved for a request, once it went out."""
@@ -261,7 +277,9 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
     left = [
         task
         for task in asyncio.all_tasks() - before
-        if not task.done() and "FaultServer" not in repr(task.get_coro())
+        if not task.done()
+        and "FaultServer" not in repr(task.get_coro())
+        and task.get_name() != OTHER_SIDE
     ]
     require(not left, f"close leaves tasks: {left}")
 

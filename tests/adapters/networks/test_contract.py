@@ -11,6 +11,7 @@ from sandbox_sim.testing.network_contract import NetworkContract, Peer, PeerFact
 from sandbox_sim.testing.network_contract.bench import CANARY_CARD
 from tests.adapters.networks.momo_peer import momo_peer
 from tests.adapters.networks.simulated_peer import simulated_peer
+from tests.adapters.networks.smpp.smpp_peer import smpp_peer
 from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
 pytestmark = pytest.mark.decision("D39")
@@ -32,6 +33,11 @@ class TestUpstream(NetworkContract):
 class TestMtnMomo(NetworkContract):
     def peer(self) -> PeerFactory:
         return momo_peer()
+
+
+class TestSmpp(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return smpp_peer()
 
 
 def texts_in(folder: Path) -> dict[str, str]:

@@ -16,6 +16,8 @@ from typing import Any, Final
 import smpp34
 from smpp34 import DeliverSm, SubmitSm, Tlv
 
+from sandbox_sim.testing.network_contract.peer import OTHER_SIDE
+
 SUBMIT_SM, DELIVER_SM, UNBIND, BIND, ENQUIRE_LINK = 0x04, 0x05, 0x06, 0x09, 0x15
 ANSWER: Final = 0x80000000
 RECEIPT: Final = 0x04
@@ -133,6 +135,9 @@ class FakeSmsc:
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.set_name(OTHER_SIDE)
         self._writers.add(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while not writer.is_closing():
