@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sandbox_sim.adapters.networks.smpp import pdus
 from sandbox_sim.adapters.networks.smpp.deliveries import Deliveries
+from sandbox_sim.adapters.networks.smpp.pauses import Pauses
 from sandbox_sim.adapters.networks.smpp.pdus import Pdu, UnreadablePdu
 from sandbox_sim.gateway.ports import Clock
 
@@ -52,7 +53,7 @@ class SmscConnection:
         self._answers: dict[int, asyncio.Future[Pdu]] = {}
         self._late: dict[int, Callable[[Pdu], None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ending = asyncio.Event()
+        self._pauses = Pauses(clock)
         self.problem = ""
         self.on_end: Callable[[], None] = lambda: None
         self._start(self._read())
@@ -60,7 +61,7 @@ class SmscConnection:
     @property
     def has_ended(self) -> bool:
         """Whether nothing can be sent any more; `problem` says why."""
-        return self._ending.is_set()
+        return self._pauses.has_ended
 
     async def ask(
         self, write: Callable[[int], bytes], late: Callable[[Pdu], None] | None = None
@@ -127,7 +128,7 @@ class SmscConnection:
         if self.has_ended:
             return
         self.problem = problem
-        self._ending.set()
+        self._pauses.end()
         for waiting in self._answers.values():
             if not waiting.done():
                 waiting.set_exception(NoAnswer(problem))
@@ -167,7 +168,7 @@ class SmscConnection:
 
     async def _enquire(self, seconds: float) -> None:
         while not self.has_ended:
-            await self._clock.wait_at_most(self._ending, seconds)
+            await self._pauses.wait(seconds)
             try:
                 await self.ask(lambda sequence: pdus.request(pdus.ENQUIRE_LINK, sequence))
             except NotWritten:

@@ -8,6 +8,7 @@ from typing import Final
 from sandbox_sim.adapters.networks.smpp import pdus, statuses
 from sandbox_sim.adapters.networks.smpp.connection import NoAnswer, NotWritten, SmscConnection
 from sandbox_sim.adapters.networks.smpp.deliveries import Deliveries
+from sandbox_sim.adapters.networks.smpp.pauses import Pauses
 from sandbox_sim.adapters.networks.smpp.settings import SmppSettings
 from sandbox_sim.gateway.ports import Clock, Ids
 
@@ -101,7 +102,7 @@ class Link:
                 failures = 0
                 continue
             failures += 1
-            await self._clock.wait_at_most(asyncio.Event(), pause)
+            await Pauses(self._clock).wait(pause)
             self._tried.clear()
 
     def _pause(self, failures: int) -> float:

@@ -1,8 +1,8 @@
 """Slows all submits down while an SMSC says that it has too much load."""
 
-import asyncio
 from typing import Final
 
+from sandbox_sim.adapters.networks.smpp.pauses import Pauses
 from sandbox_sim.gateway.ports import Clock
 
 FIRST_PAUSE_S: Final = 1.0
@@ -20,13 +20,11 @@ class Throttle:
         self._most_s = most_s
         self._pause_s = 0.0
         self._slowed_at = 0.0
-        self._closing = asyncio.Event()
+        self._pauses = Pauses(clock)
 
     async def wait(self) -> None:
         """Return when the pause is over, or when the network is closed."""
-        left_s = self._slowed_at + self._pause_s - self._clock.monotonic()
-        if left_s > 0:
-            await self._clock.wait_at_most(self._closing, left_s)
+        await self._pauses.wait(self._slowed_at + self._pause_s - self._clock.monotonic())
 
     def slow_down(self) -> float:
         """The SMSC refused a part because of its load; returns the pause that follows."""
@@ -42,8 +40,8 @@ class Throttle:
 
     def is_too_long(self, waited_s: float) -> bool:
         """Whether a part has waited long enough to be given up."""
-        return waited_s > self._most_s or self._closing.is_set()
+        return waited_s > self._most_s or self._pauses.has_ended
 
     def close(self) -> None:
         """End all waiting."""
-        self._closing.set()
+        self._pauses.end()

@@ -30,6 +30,7 @@ class SteppedClock(VirtualClock):
         self.waiting.append(seconds)
         over = asyncio.Event()
         self._due.append((self._seconds + seconds, over.set))
+        self._wake_events.add(wake)
         waits = [asyncio.ensure_future(each.wait()) for each in (wake, over)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -37,6 +38,7 @@ class SteppedClock(VirtualClock):
             for each in waits:
                 each.cancel()
             self.waiting.remove(seconds)
+            self._wake_events.discard(wake)
             await asyncio.gather(*waits, return_exceptions=True)
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:

@@ -2,11 +2,19 @@
 
 import asyncio
 import logging
+from datetime import timedelta
 
 import pytest
 
 from sandbox_sim.domain.networks.outcomes import Outcome
-from tests.adapters.networks.smpp.fake_smsc import ENQUIRE_LINK, UNBIND, Broken, FakeSmsc, written
+from tests.adapters.networks.smpp.fake_smsc import (
+    ENQUIRE_LINK,
+    RTHROTTLED,
+    UNBIND,
+    Broken,
+    FakeSmsc,
+    written,
+)
 from tests.adapters.networks.smpp.network import (
     TIMEOUT_S,
     sending,
@@ -68,6 +76,24 @@ async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits(
 
     assert (result.outcome, result.transport_fault) == (Outcome.NOT_SENT, True)
     assert result.reason == "the SMSC ended the connection"
+
+
+async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause() -> None:
+    async with sending_to_fake() as each:
+        for _ in range(3):
+            each.clock.move_to(each.clock.now() + timedelta(days=1))
+            assert (await each.send()).outcome is Outcome.PENDING
+        assert (len(each.smsc.binds), ENQUIRE_LINK in each.smsc.came) == (1, False)
+
+        each.smsc.replies.append(RTHROTTLED)
+        submitting = each.begin()
+        await until(lambda: 1 in each.clock.waiting)
+        each.clock.move_to(each.clock.now() + timedelta(days=1))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(each.smsc.submits) == 4
+        await each.pass_pause()
+        assert (await submitting).outcome is Outcome.PENDING
 
 
 async def test_enquire_link_shows_that_the_smsc_is_there() -> None:
