@@ -54,7 +54,10 @@ class Texter:
 
     async def becomes(self, status: str) -> dict[str, Any]:
         """The newest message, as soon as it has this status."""
-        return await self.until(self.message, lambda message: message["status"] == status)
+        message: dict[str, Any] = await self.until(
+            self.message, lambda message: message["status"] == status
+        )
+        return message
 
     async def comes(self, count: int) -> list[dict[str, Any]]:
         """The parts that came to the SMSC, as soon as they are so many."""
@@ -62,7 +65,8 @@ class Texter:
         async def submits() -> list[dict[str, Any]]:
             return await asyncio.to_thread(lambda: self.smsc.submits)
 
-        return await self.until(submits, lambda found: len(found) >= count)
+        parts: list[dict[str, Any]] = await self.until(submits, lambda found: len(found) >= count)
+        return parts
 
     async def until(self, ask: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
         """What is found as soon as it holds; each look lets due work of the gateway run."""
