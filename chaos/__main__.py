@@ -2,7 +2,8 @@
 
 Every acknowledged send must be in the history once, every balance be right, the callback of every
 accepted payment have arrived, and none of a rejected one. The exit code is 1 if one of these fails.
-With --production the server is a production server, and a second gateway is its network.
+With --production the server is a production server, and its network a second gateway, or with
+--network mtn_momo a fake MTN MoMo server.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from chaos import report
 from chaos.database import Database, GivenDatabase, NoDatabase, OwnDatabase
 from chaos.final_state import NoAnswer
 from chaos.production import proof as production_proof, report as production_report
-from chaos.production.run import run as run_production
+from chaos.production.run import NETWORKS, run as run_production
 from chaos.proof import prove
 from chaos.proof.claim import Claim
 from chaos.run import Plan, run
@@ -55,11 +56,19 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--production",
         action="store_true",
-        help="kill production servers, with a second gateway as their network",
+        help="kill production servers while payments go to a network",
+    )
+    parser.add_argument(
+        "--network",
+        choices=[*NETWORKS],
+        help="the adapter of the network of --production: upstream (the default), to a second "
+        "gateway, or mtn_momo, to a fake MTN MoMo server",
     )
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1: without a kill there is nothing to prove")
+    if options.network and not options.production:
+        parser.error("--network goes with --production")
     if options.restart_postgres:
         options.store, options.postgres = "postgres", None
     return options
@@ -86,8 +95,9 @@ def chaos(options: argparse.Namespace, directory: Path) -> int:
         directory=directory,
         database=database_of(options, directory),
         restart_database=options.restart_postgres,
+        network=options.network or "upstream",
     )
-    kind = "production " if options.production else ""
+    kind = f"production over {plan.network} " if options.production else ""
     tell(
         f"chaos of {kind}on {options.store}: seed {plan.seed}, {plan.rounds} rounds, "
         f"logs in {directory}"
@@ -130,6 +140,7 @@ def main() -> int:
         shutil.rmtree(directory)
     else:
         kind = "--production " if options.production else ""
+        kind += f"--network {options.network} " if options.network else ""
         again = f"{kind}--store {options.store} --rounds {options.rounds} --seed {options.seed}"
         print(f'again: make chaos ARGS="{again}"; kept {directory}', file=sys.stderr)
     return code

@@ -30,6 +30,7 @@ class Plan:
 
     database: that of the replicas; None means one server on SQLite.
     restart_database: whether to restart it once, after half of the rounds.
+    network: in production, the adapter that leads to the network.
     """
 
     rounds: int
@@ -38,6 +39,7 @@ class Plan:
     directory: Path
     database: Database | None = None
     restart_database: bool = False
+    network: str = "upstream"
 
     def chance(self, purpose: str) -> Random:
         """A random generator from the seed and a name, independent of the other generators."""

@@ -35,8 +35,11 @@ _SHOWN: Final = frozenset(
     {
         *("base_url", "target_environment", "currency", "record", "replay", "notify"),
         *("host", "system_type", "source_address_type", "receipt_ids"),
+        *("status_base_url", "auth", "auth_header"),
     }
 )
+# The table whose texts may be secrets; those of the other tables within a network are none.
+_HEADERS: Final = "headers"
 _ROUTED: Final = frozenset(
     {
         *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT, Operation.PAYOUT),
@@ -107,9 +110,24 @@ class RouteTable(BaseModel):
 
 
 def _shown(name: str, value: object) -> object:
+    if isinstance(value, Mapping):
+        return _table_shown(value)
     if not isinstance(value, str) or name in _SHOWN or name.endswith(_FROM_FILE):
         return value
     return _MASKED
+
+
+def _table_shown(table: Mapping[str, object]) -> Mapping[str, object]:
+    """A table within the table of a network, with the values of headers masked."""
+    shown: dict[str, object] = {}
+    for name, value in table.items():
+        if not isinstance(value, Mapping):
+            shown[name] = value
+        elif name == _HEADERS:
+            shown[name] = dict.fromkeys(value, _MASKED)
+        else:
+            shown[name] = _table_shown(value)
+    return shown
 
 
 def networks_made(

@@ -59,3 +59,25 @@ def test_in_production_every_payment_ends_as_the_network_says() -> None:
     assert found is not None, said
     assert int(found[1].replace(",", "")) > 4, said  # more than the deposits before the load
     assert found[2] == "0"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.decision("D39")
+def test_over_mtn_momo_every_payment_ends_as_mtn_says() -> None:
+    """One kill between submit and record, and a token that ends while payments are on their way."""
+    arguments = ("--production", "--network", "mtn_momo", "--clients", "4")
+    code, said = chaos(*arguments, within_s=2 * SOON)
+
+    assert code == 0, said
+    assert "FAIL" not in said
+    assert "killed between submit and record\n" in said
+    assert "; 1 killed between submit and record;" in said
+    waiting = re.search(r"a token ended while (\d+) payments were on their way", said)
+    assert waiting is not None, said
+    assert int(waiting[1]) > 10, said  # not all fifty on a slow machine
+    for way in ("twice", "before the answer", "forged"):
+        assert re.search(rf"\d+ {way}", said), said
+    found = re.search(r"([\d,]+) of them charged, (\d+) repeated", said)
+    assert found is not None, said
+    assert int(found[1].replace(",", "")) > 50, said
+    assert found[2] == "0"

@@ -1,8 +1,7 @@
 """What goes wrong in each round: kills of our servers, and the network away or silent."""
 
 import asyncio
-import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 from random import Random
 from typing import Final
@@ -10,19 +9,20 @@ from typing import Final
 import aiohttp
 
 from chaos.database import Database
-from chaos.production.load import Merchants
+from chaos.production.load import PAYS, Merchants
+from chaos.production.network_side import NetworkSide
 from chaos.production.observations import Observations
-from chaos.production.other_gateway import OtherGateway
-from chaos.production.servers import TIMEOUT_S
 from chaos.servers import READY_WITHIN_S, NotReady, Server
 
 # Seconds after the ready line, and those that the network is away or silent.
 _LIVES_S: Final = (0.1, 0.8)
 _AWAY_S: Final = 0.5
 _POLL_S: Final = 0.05
-_SILENT_S: Final = 1.5 * TIMEOUT_S
-# The network has a payment for so long before it answers: our server is killed meanwhile.
-DELAY_S: Final = 2 * TIMEOUT_S
+# How often the time that our gateway waits for the network: the network is silent for so long, and
+# has a payment for so long before it answers, while our server is killed.
+_SILENT: Final = 1.5
+_DELAY: Final = 2
+_ARRIVES_WITHIN_S: Final = 10.0
 
 
 class ProductionCrashes:
@@ -32,8 +32,7 @@ class ProductionCrashes:
         self,
         seen: Observations,
         servers: Sequence[Server],
-        network: Server,
-        other: OtherGateway,
+        network: NetworkSide,
         merchants: Merchants,
         services: Sequence[int],
         rng: Random,
@@ -41,7 +40,6 @@ class ProductionCrashes:
         self._seen = seen
         self._servers = servers
         self._network = network
-        self._other = other
         self._merchants = merchants
         self._services = services
         self._rng = rng
@@ -50,15 +48,17 @@ class ProductionCrashes:
     async def round(self, number: int) -> str:
         """Let something go wrong and wait until all is well again; returns what it was."""
         await asyncio.sleep(self._rng.uniform(*_LIVES_S))
-        match number % 6:
-            case 3:
-                return await self._network_away()
-            case 5:
-                return await self._network_silent()
-            case 0 | 2 | 4:
-                return await self._killed_between()
-            case _:
-                return await self._killed()
+        faults = self._faults()
+        return await faults[(number - 1) % len(faults)]()
+
+    def _faults(self) -> Sequence[Callable[[], Awaitable[str]]]:
+        """What goes wrong in the first round, in the second, and so on; then from the start."""
+        return self._killed, self._killed_between, *self._of_network()
+
+    def _of_network(self) -> Sequence[Callable[[], Awaitable[str]]]:
+        """What is wrong with the network. Then every server is killed: that closes its breakers."""
+        away, silent = self._network_away, self._network_silent
+        return away, self._all_killed, self._killed_between, silent, self._all_killed
 
     async def restart_database(self, database: Database, http: aiohttp.ClientSession) -> str:
         """Restart the database under load; every server must connect to it again."""
@@ -82,8 +82,8 @@ class ProductionCrashes:
             text = f"server {server.index} did not find its way back to the database"
             raise NotReady(text) from None
 
-    async def all_at_rest(self) -> None:
-        """Kill every server of ours once more, without load."""
+    async def kill_all(self) -> None:
+        """Kill every server of ours at once, and start them again."""
         for server in self._servers:
             await self._kill(server)
         for server in self._servers:
@@ -95,35 +95,36 @@ class ProductionCrashes:
         await server.start()
         return f"server {server.index} killed under load"
 
+    async def _all_killed(self) -> str:
+        await self.kill_all()
+        return "every server killed under load"
+
     async def _killed_between(self) -> str:
         """Kill a server when the network has a payment and has not answered yet."""
         server = self._rng.choice(self._servers)
         operation = self._rng.choice(("collect", "payout"))
         purchase = self._merchants.new(self._rng.choice(self._services), operation, Decimal(1))
-        await self._other.delay_answer(purchase, DELAY_S)
-        number = "0244000001"
-        sending = asyncio.create_task(self._merchants.send(purchase, number, server.url))
-        has = await self._other.has(purchase, TIMEOUT_S)
+        await self._network.delay_answer(purchase, _DELAY * self._network.timeout_s)
+        sending = asyncio.create_task(self._merchants.send(purchase, PAYS[0], server.url))
+        arriving = asyncio.create_task(self._network.has(purchase, _ARRIVES_WITHIN_S))
+        await asyncio.wait({sending, arriving}, return_when=asyncio.FIRST_COMPLETED)
         await self._kill(server)
+        has = arriving.done() and arriving.result()
+        arriving.cancel()
         if await sending is None and has:
             self._seen.between.append(purchase)
         await server.start()
-        await self._merchants.pay(purchase, number)
+        await self._merchants.pay(purchase, PAYS[0])
         return f"server {server.index} killed between submit and record"
 
     async def _network_away(self) -> str:
-        await self._network.stop()
-        await asyncio.sleep(_AWAY_S)
-        await self._network.start()
+        await self._network.away(_AWAY_S)
         return f"the network was away for {_AWAY_S:g} s and its start"
 
     async def _network_silent(self) -> str:
-        self._network.send(signal.SIGSTOP)
-        try:
-            await asyncio.sleep(_SILENT_S)
-        finally:
-            self._network.send(signal.SIGCONT)
-        return f"the network answered nothing for {_SILENT_S:g} s"
+        seconds = _SILENT * self._network.timeout_s
+        await self._network.silent(seconds)
+        return f"the network answered nothing for {seconds:g} s"
 
     async def _kill(self, server: Server) -> None:
         await server.kill()

@@ -10,21 +10,22 @@ import aiohttp
 
 from chaos.clients import ANSWER_WITHIN_S, SECRET, NotSent, ask
 from chaos.facts import FAULT
-from chaos.production.observations import DUPLICATE, Observations, Purchase
+from chaos.final_state import NoAnswer
+from chaos.production.observations import DUPLICATE, SUCCEEDED, Observations, Purchase
 from chaos.request_drafts import Draft
 
 KEY: Final = "live_key"
-# What the last digits of a number do at the network; see `chaos.production.servers`.
+# Numbers, by what the network does with their payments. A stranger is refused at once.
+PAYS: Final = ("0244000001", "0200000002")
 FAILS, CANCELLED, DECLINED, STRANGER = "0244000003", "0244000004", "0244000009", "0540000001"
-_NUMBERS: Final = ("0244000001", "0200000002", FAILS, CANCELLED, DECLINED, STRANGER)
-_WEIGHTS: Final = (40, 40, 8, 4, 4, 4)
 _TRANS_TYPES: Final = {"collect": "CTM", "deposit": "DTTW", "payout": "MTC"}
-# The answers that do not say what came of a payment; 219 only says that another server has it.
+# The answers that do not tell the outcome of a payment; 219 only says that another server has it.
 _UNDECIDED: Final = frozenset({None, FAULT, DUPLICATE})
 _MOST_TRIES: Final = 40
 _BACK_OFF_S: Final = 0.1
 _THINKS_S: Final = 0.05
 _RACES: Final = 0.1
+_MOST_QUERIES: Final = 300
 ANY_CODE: Final[frozenset[str]] = frozenset()
 
 
@@ -48,15 +49,20 @@ class Merchants:
         urls: Sequence[str],
         callback_url: str,
         services: Sequence[int],
+        numbers: Mapping[str, int],
         names: str,
         rng: Random,
     ) -> None:
-        """Make the clients. names: the beginning of every `transaction_id`."""
+        """Make the clients.
+
+        numbers: those that pay, each with its weight. names: how every `transaction_id` begins.
+        """
         self._seen = seen
         self._http = http
         self._urls = urls
         self._callback_url = callback_url
         self._services = services
+        self._numbers = numbers
         self._names = names
         self._rng = rng
         self._stopped = False
@@ -67,29 +73,48 @@ class Merchants:
         self._tasks = [asyncio.create_task(self._work()) for _ in range(count)]
 
     async def stop(self) -> None:
-        """Wait until each client knows what became of its payment."""
+        """Wait until each client has an answer to its last payment."""
         self._stopped = True
         await asyncio.gather(*self._tasks)
 
     async def fill(self) -> None:
-        """Deposit enough into every payout wallet for the payouts of the run."""
+        """Deposit enough into every payout wallet for the payouts of the run, and wait for it."""
         for service in self._services:
             purchase = self.new(service, "deposit", Decimal(1000))
-            await self.pay(purchase, "0244000001")
+            await self.pay(purchase, PAYS[0])
+            await self._succeeded(purchase)
+
+    async def _succeeded(self, purchase: Purchase) -> None:
+        for _ in range(_MOST_QUERIES):
+            if await self._status(purchase) == SUCCEEDED:
+                return
+            await asyncio.sleep(_BACK_OFF_S)
+        raise NoAnswer(f"the deposit {purchase.transaction_id} does not succeed")
+
+    async def _status(self, purchase: Purchase) -> object:
+        body = {"service_id": purchase.service_id, "transaction_id": purchase.transaction_id}
+        draft = Draft("/get_transaction_status", body, ANY_CODE)
+        _, answer = await ask(self._http, 0, self._urls[0], draft)
+        return answer.get("response_data", {}).get("status")
 
     def new(self, service_id: int, operation: str, amount: Decimal) -> Purchase:
-        """A payment that nobody has sent yet."""
+        """A new payment, not yet sent."""
         number = len(self._seen.purchases) + 1
         purchase = Purchase(service_id, f"{self._names}-n{number}", operation, amount)
         self._seen.purchases.append(purchase)
         return purchase
 
     async def pay(self, purchase: Purchase, number: str) -> None:
-        """Send a payment until an answer says what came of it."""
+        """Send a payment until an answer tells its outcome."""
         for _ in range(_MOST_TRIES):
             if await self.send(purchase, number, self._rng.choice(self._urls)) not in {None, FAULT}:
                 return
             await asyncio.sleep(_BACK_OFF_S)
+
+    async def pay_undecided(self, purchase: Purchase, number: str) -> None:
+        """As `pay`, unless an answer has told the outcome already."""
+        if _UNDECIDED.issuperset(purchase.codes):
+            await self.pay(purchase, number)
 
     async def send(self, purchase: Purchase, number: str, url: str) -> str | None:
         """Send a payment once; returns the code of the answer, which `codes` gets too."""
@@ -107,12 +132,11 @@ class Merchants:
             operation = self._rng.choice(("collect", "collect", "deposit", "payout"))
             amount = Decimal(self._rng.randrange(1, 500)) / 100
             purchase = self.new(self._rng.choice(self._services), operation, amount)
-            (number,) = self._rng.choices(_NUMBERS, _WEIGHTS)
+            (number,) = self._rng.choices([*self._numbers], [*self._numbers.values()])
             if len(self._urls) > 1 and self._rng.random() < _RACES:
                 self._seen.raced += 1
                 await asyncio.gather(*(self.send(purchase, number, url) for url in self._urls))
-            if _UNDECIDED.issuperset(purchase.codes):
-                await self.pay(purchase, number)
+            await self.pay_undecided(purchase, number)
             await asyncio.sleep(self._rng.uniform(0, _THINKS_S))
 
     def _body(self, purchase: Purchase, number: str) -> Mapping[str, Any]:

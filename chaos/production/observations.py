@@ -1,12 +1,15 @@
 """What was seen from outside in a run of production. Data only."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import NamedTuple
 
 from chaos.facts import ACCEPTED, FAULT, Facts
 
 DUPLICATE = "219"
-REFUSALS = frozenset({"015", "019", "402"})
+REFUSALS = frozenset({"015", "019", "400", "402"})
 PENDING, SUCCEEDED, FAILED = "002", "000", "001"
 
 
@@ -76,13 +79,26 @@ class Books:
     available: dict[tuple[int, str], Decimal] = field(default_factory=dict)
 
 
+class Renewal(NamedTuple):
+    """The renewal of tokens that ended while payments were on their way.
+
+    waiting: payments that waited for a new one. given: new tokens of each product, for so many
+    servers.
+    """
+
+    waiting: int
+    servers: int
+    given: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class Observations:
     """Everything that was seen.
 
     facts: callbacks and complaints. between: payments whose server was killed after the
     network had them and before it had answered. raced: payments that were sent to two servers at
-    once. database_away: whether the database was restarted.
+    once. database_away: whether the database was restarted. notified: how many callbacks of the
+    network came in a way, and were answered with an HTTP status.
     """
 
     facts: Facts = field(default_factory=Facts)
@@ -92,6 +108,8 @@ class Observations:
     between: list[Purchase] = field(default_factory=list)
     raced: int = 0
     database_away: bool = False
+    renewals: list[Renewal] = field(default_factory=list)
+    notified: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def is_refused(self, purchase: Purchase) -> bool:
         """Whether the answers say that our gateway does not have a payment.

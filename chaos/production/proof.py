@@ -1,6 +1,6 @@
 """The proof: a pure function from the observations to claims. D32, D39."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
@@ -24,7 +24,8 @@ _OUT_OF: Final = {"payout": "payout"}
 
 def prove(seen: Observations) -> Sequence[Claim]:
     """Every claim, with and without violations."""
-    return [*_payments(seen), *_charges(seen), *_callbacks(seen), *_books(seen), _servers(seen)]
+    proven = [*_payments(seen), *_charges(seen), *_callbacks(seen), *_books(seen)]
+    return [*proven, *_of_momo(seen), _servers(seen)]
 
 
 def _payments(seen: Observations) -> Iterator[Claim]:
@@ -171,6 +172,34 @@ def _balances(seen: Observations) -> dict[tuple[int, str], Decimal]:
             if wallet is not None:
                 found[each.service_id, wallet] += sign * each.amount
     return found
+
+
+def _of_momo(seen: Observations) -> Iterator[Claim]:
+    """What only MTN MoMo does: its tokens end, and its callbacks are unsigned."""
+    if seen.renewals:
+        waiting = " and ".join(str(each.waiting) for each in seen.renewals)
+        yield claim(
+            f"one new token for each server and product, where {waiting} payments waited for it",
+            (
+                f"{count} tokens of {product} were given to {each.servers} servers"
+                for each in seen.renewals
+                for product, count in each.given.items()
+                if count > each.servers
+            ),
+        )
+    if seen.notified:
+        ways = Counter[str]()
+        for (way, _), count in seen.notified.items():
+            ways[way] += count
+        came = ", ".join(f"{count:,} {way}" for way, count in sorted(ways.items()))
+        yield claim(
+            f"the callbacks of the network were acknowledged ({came})",
+            (
+                f"{count} that came {way} were answered HTTP {status}"
+                for (way, status), count in seen.notified.items()
+                if status != 200 and not seen.database_away
+            ),
+        )
 
 
 def _servers(seen: Observations) -> Claim:

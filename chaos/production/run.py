@@ -2,21 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import aiohttp
 
-from chaos.clients import NotSent, ask, session as other_session
+from chaos.clients import NotSent, ask
 from chaos.final_state import NoAnswer
 from chaos.production import books
-from chaos.production.crashes import DELAY_S, ProductionCrashes
+from chaos.production.crashes import ProductionCrashes
 from chaos.production.load import ANY_CODE, Merchants, session
+from chaos.production.momo import Momo, momo
+from chaos.production.momo_crashes import MomoCrashes
+from chaos.production.network_side import NetworkSide
 from chaos.production.observations import FAILED, PENDING, Observations, Purchase
-from chaos.production.other_gateway import FORGETS_AFTER_S, OtherGateway
-from chaos.production.servers import network, replicas
+from chaos.production.other_gateway import other_gateway
+from chaos.production.servers import replicas
 from chaos.receiver import Receiver, receiving
 from chaos.request_drafts import Draft
 from chaos.run import Plan
@@ -28,6 +32,10 @@ _PERSON_COMES_AFTER_S: Final = 15.0
 _POLL_S: Final = 0.2
 _AT_ONCE: Final = 16
 _NOT_FOUND: Final = "404"
+# The networks of a run, by the adapter that leads to them.
+NETWORKS: Final[
+    Mapping[str, Callable[[Plan, Observations], AbstractAsyncContextManager[NetworkSide]]]
+] = MappingProxyType({"upstream": other_gateway, "mtn_momo": momo})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,6 @@ class _Running:
     """The servers of a run. store: as `--store` names it."""
 
     ours: Sequence[Server]
-    network: Server
     store: str
 
 
@@ -57,19 +64,19 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
     async with (
         receiving(seen.facts) as (receiver, callback_url),
         session() as http,
-        other_session() as other_http,
-        _running(plan, seen) as running,
+        NETWORKS[plan.network](plan, seen) as network,
+        _running(plan, seen, network) as running,
     ):
-        other = OtherGateway(other_http, running.network.url)
-        for service in services[::2]:
-            await other.double_callbacks(service)
+        await network.prepare(services)
         urls = [server.url for server in running.ours]
         names = f"{plan.seed}-t{moment:x}"
-        chance = plan.chance("merchants")
-        merchants = Merchants(seen, http, urls, callback_url, services, names, chance)
-        crashes = ProductionCrashes(
-            *(seen, running.ours, running.network, other, merchants, services),
-            plan.chance("crashes"),
+        load = services, network.numbers, names, plan.chance("merchants")
+        merchants = Merchants(seen, http, urls, callback_url, *load)
+        chance = plan.chance("crashes")
+        crashes = (
+            MomoCrashes(seen, running.ours, network, merchants, services, chance)
+            if isinstance(network, Momo)
+            else ProductionCrashes(seen, running.ours, network, merchants, services, chance)
         )
         await merchants.fill()
         merchants.start(plan.clients)
@@ -80,25 +87,25 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
                     tell(f"  {await crashes.restart_database(plan.database, http)}")
         finally:
             await merchants.stop()
-        settling = _Settling(seen, http, urls[0], receiver, other)
+        settling = _Settling(seen, http, urls[0], receiver, network)
         tell(f"  load off, {await settling.wait()}; killed once more")
-        await crashes.all_at_rest()
+        await crashes.kill_all()
         await _read(seen, http, urls[-1])
-        await asyncio.sleep(DELAY_S)  # the journal has a request when it is answered
-        seen.charges = await other.charges(services)
-        for server in (*running.ours, running.network):
+        seen.charges = await network.charges(services)
+        for server in running.ours:
             await server.stop()
+        await network.stop()
         seen.books = await books.read(running.store, services)
     if not plan.restart_database:
-        seen.facts.complaints.extend(_tracebacks([*running.ours, running.network]))
-    if time.monotonic() - began > FORGETS_AFTER_S:
+        seen.facts.complaints.extend(_tracebacks([*running.ours, *network.servers]))
+    if time.monotonic() - began > network.forgets_after_s:
         raise NoAnswer("the run took so long that the network forgets payments: fewer rounds")
     return ProductionOutcome(seen, crashes.kills, time.monotonic() - began)
 
 
 @asynccontextmanager
-async def _running(plan: Plan, seen: Observations) -> AsyncIterator[_Running]:
-    """Start the database, if there is one, and all servers; stop them at the end of the block."""
+async def _running(plan: Plan, seen: Observations, network: NetworkSide) -> AsyncIterator[_Running]:
+    """Start the database, if there is one, and our servers; stop them at the end of the block."""
     database = plan.database
     try:
         if database is not None:
@@ -106,14 +113,13 @@ async def _running(plan: Plan, seen: Observations) -> AsyncIterator[_Running]:
             stores = [database.dsn, database.dsn]
         else:
             stores = [f"sqlite:{plan.directory / 'production.sqlite3'}"]
-        far = network(plan.directory, seen.facts)
-        ours = replicas(stores, far.url, plan.directory, seen.facts)
+        ours = replicas(stores, network.configuration, plan.directory, seen.facts)
         try:
-            for server in (far, *ours):
+            for server in ours:
                 await server.start()
-            yield _Running(ours, far, stores[0])
+            yield _Running(ours, stores[0])
         finally:
-            for server in (*ours, far):
+            for server in ours:
                 await server.kill()
     finally:
         if database is not None:
@@ -129,13 +135,13 @@ class _Settling:
         http: aiohttp.ClientSession,
         url: str,
         receiver: Receiver,
-        other: OtherGateway,
+        network: NetworkSide,
     ) -> None:
         self._seen = seen
         self._http = http
         self._url = url
         self._receiver = receiver
-        self._other = other
+        self._network = network
 
     async def wait(self) -> str:
         """Wait, and return in words how it ended."""
@@ -161,7 +167,7 @@ class _Settling:
     async def _decide(self, pending: Sequence[Purchase]) -> None:
         """Do what a person does who sees that the network refused a payment: settle it as 001."""
         for each in pending:
-            if each.settled or not await self._other.refuses(each):
+            if each.settled or not await self._network.refuses(each):
                 continue
             path = f"/_sandbox/transactions/{each.service_id}/{each.transaction_id}/settle"
             body = {"status": FAILED, "reason": "the network refused it", "by": "chaos"}

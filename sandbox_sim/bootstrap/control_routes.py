@@ -32,7 +32,7 @@ def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
-        *health_groups(production, parts.store, parts.clock),
+        *health_groups(production, parts.store, parts.clock, parts.activity, parts.deliveries),
         RecordRoutes(parts.records, parts.record_ids, live_records),
         AttemptRoutes(live_records),
         ManualActionRoutes(parts.records, parts.record_ids, parts.manual_actions, live),

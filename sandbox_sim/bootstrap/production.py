@@ -16,6 +16,9 @@ from sandbox_sim.domain.clients import Client, ServiceMode, is_only_live
 from sandbox_sim.domain.jobs import LIVE_KINDS, Job, JobKind
 from sandbox_sim.domain.payments.transactions import Transaction
 from sandbox_sim.domain.response_codes import Reply
+from sandbox_sim.gateway.activity_log import ActivityLog
+from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
+from sandbox_sim.gateway.control.measurements import Metering
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
 from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.gateway.networks.live_sms import LiveSms
@@ -34,7 +37,7 @@ from sandbox_sim.web.api.live_operations import LiveOperations
 from sandbox_sim.web.api.operations import Call
 from sandbox_sim.web.control.handlers import RouteGroup
 from sandbox_sim.web.control.health import HealthRoutes
-from sandbox_sim.web.networks.metrics import MetricRoutes
+from sandbox_sim.web.metrics import MetricRoutes
 from sandbox_sim.web.networks.notifications import NotificationHandler
 from sandbox_sim.web.networks.overview import NetworkRoutes
 from sandbox_sim.web.networks.production_guard import guarded
@@ -131,13 +134,18 @@ def live_paths(
 
 
 def health_groups(
-    production: Production | None, store: Store, clock: Clock
+    production: Production | None,
+    store: Store,
+    clock: Clock,
+    activity: ActivityLog,
+    callbacks: CallbackDispatcher,
 ) -> Sequence[RouteGroup]:
     """The routes that say whether this gateway and its networks work."""
     overview = NetworkOverview(
         store, production.networks if production else Networks([], [], clock)
     )
-    return [HealthRoutes(store, clock), NetworkRoutes(overview), MetricRoutes(overview)]
+    metering = Metering(store, clock, activity, callbacks, overview)
+    return [HealthRoutes(store, clock), NetworkRoutes(overview), MetricRoutes(metering)]
 
 
 def notification_handler(production: Production | None) -> WebHandler | None:

@@ -81,9 +81,10 @@ REQUESTS: Final = Kind(
             ("--response-code", "--code"),
         ),
         Filter("http_status", "requests answered with this HTTP status", ("--status",)),
+        Filter("mode", "requests of this mode: S, P or null", ("--mode",)),
     ),
     {
-        **_fields("time=at", "id", "service=service_id", "path"),
+        **_fields("time=at", "id", "service=service_id", "mode", "path"),
         **_fields("transaction=transaction_id", "http=http_status", "code=response_code", "rule"),
         **_fields("why"),
     },

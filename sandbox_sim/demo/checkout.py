@@ -1,8 +1,8 @@
 """Takes an order from the form to its final state.
 
-The order and its transaction are kept before the request is sent: whatever happens then, a callback
-finds them, and the shop can ask for the status. A request without a clear answer is never sent
-again under a new id, because the first one may have arrived.
+The order and its transaction are kept before the request is sent. So a callback finds them, and the
+shop can ask for the status, even if the shop stops before the answer. A request without a clear
+answer is never sent again under a new id, because the first one may have arrived.
 """
 
 import logging

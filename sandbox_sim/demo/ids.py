@@ -1,4 +1,4 @@
-"""Identifiers that nobody can guess."""
+"""Identifiers from random bits, which cannot be guessed."""
 
 import secrets
 

@@ -12,7 +12,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple, TypedDict
 
-from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
+from sandbox_sim.domain.json_text import plain_decimal
 from sandbox_sim.domain.payments.transactions import Status, Transaction
 from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.domain.vocabulary import Operation

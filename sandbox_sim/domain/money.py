@@ -1,6 +1,6 @@
 """Exact amounts: `Decimal` from the text of a JSON number to the network. Source: D5, D39.
 
-A float would lose the last digit of 10000000000000001. An amount is written as D28 has it.
+A float would lose the last digit of 10000000000000001. `json_text.compact` writes every digit.
 """
 
 import json
@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
-
-from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
-from sandbox_sim.domain.json_text import compact
 
 # Decimals of each currency that the interface names; the other currencies of the world that a
 # network may be configured with have two as well, but for those that are listed.
@@ -72,13 +69,6 @@ def exact_amount(raw: bytes) -> Decimal | None:
         return None
     amount = document.get("amount") if isinstance(document, dict) else None
     return amount if isinstance(amount, Decimal) else None
-
-
-def json_with_amount(fields: Mapping[str, object], amount: Decimal) -> str:
-    """A JSON object of these fields and `amount` as an exact number, which json cannot write."""
-    rest = compact(dict(fields))
-    first = f'{{"amount":{plain_decimal(amount)}'
-    return first + "}" if rest == "{}" else f"{first},{rest[1:]}"
 
 
 def amount_of(value: object) -> Decimal | None:

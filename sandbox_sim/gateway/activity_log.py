@@ -1,4 +1,4 @@
-"""Which requests and acknowledgements get a log line of their own.
+"""Counts requests and attempts at callbacks, and says which of them get a log line of their own.
 
 Up to `MOST_LINES` events a second each get a line. Above that all of them together get one line a
 second with their counts, until a second has fewer. Requests that were rejected or have a warning
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from sandbox_sim.gateway.ports import Clock
 
 MOST_LINES: Final = 50
@@ -48,6 +49,9 @@ class ActivityLog:
     """Says for each event whether it gets a line, and writes the line that stands for many.
 
     quiet: what went well is logged at debug only (setting `quiet`).
+    requests: how many requests this process has answered, by path and response code; a path that
+    is none of the interface counts as `other`.
+    callback_attempts: how many attempts at callbacks it has recorded, by the state that followed.
     """
 
     def __init__(self, clock: Clock, *, quiet: bool = False) -> None:
@@ -56,6 +60,8 @@ class ActivityLog:
         self._well = _LineLimit()
         self._refused = _LineLimit()
         self._any = asyncio.Event()
+        self.requests: Counter[tuple[str, str]] = Counter()
+        self.callback_attempts: Counter[DeliveryState] = Counter()
 
     def allows_request(self, code: str, *, went_well: bool) -> bool:
         """Whether a request with this response code gets a line of its own."""

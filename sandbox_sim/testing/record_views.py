@@ -212,6 +212,7 @@ class Request:
 
     body, answer: parsed if it is JSON, else text; card numbers are masked.
     rule, why: the name of the rule that decided the answer, and the reason in words.
+    mode: S or P, as its credentials have it; None where they were not recognised.
     """
 
     noun: ClassVar = "request"
@@ -220,6 +221,7 @@ class Request:
         "operation": journal.FIELD_VALUES["operation"],
         "response_code": journal.FIELD_VALUES["response_code"],
         "code": journal.FIELD_VALUES["response_code"],
+        "mode": journal.FIELD_VALUES["mode"],
     }
 
     id: str
@@ -235,6 +237,7 @@ class Request:
     why: str
     warnings: tuple[str, ...]
     answer: Any
+    mode: str | None
 
     @classmethod
     def of(cls, found: Entry) -> Self:
@@ -256,6 +259,7 @@ class Request:
             why=found.why,
             warnings=found.warnings,
             answer=parse_json(answer, answer),
+            mode=found.mode and found.mode.value,
         )
 
     @property

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.cli.processes import SOON, first_line, process
-from tests.docs.pages import Command
+from tests.docs.pages import ROOT, Command
 
 
 def free_port() -> str:
@@ -90,8 +91,25 @@ class Reader:
             time.sleep(0.05)
         return answer
 
+    def start(self, words: list[str]) -> None:
+        """Start a fake network of the clone; it prints a line when it is ready."""
+        with chdir(ROOT):
+            started = process(sys.executable, *map(self.here, words[1:]))
+            assert " ready at http://127.0.0.1:" in first_line(self.servers.enter_context(started))
+
+    def export(self, words: list[str]) -> None:
+        """Set a variable of the environment until the test ends."""
+        name, _, value = words[1].partition("=")
+        self.servers.enter_context(patch.dict(os.environ, {name: self.here(value)}))
+
     def run(self, command: Command) -> str:
         words = command.words
+        if words[0] == "python":
+            self.start(words)
+            return ""
+        if words[0] == "export":
+            self.export(words)
+            return ""
         if words[0] == "curl":
             is_query = any("get_transaction_status" in word for word in words)
             return self.final_status(words) if is_query else self.curl(words)

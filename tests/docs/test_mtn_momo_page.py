@@ -1,7 +1,6 @@
 """docs/networks/mtn_momo.md: its commands with a fake MTN server, and its tables."""
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,16 +10,16 @@ import pytest
 from sandbox_sim.adapters.networks.mtn_momo.failure_reasons import FAILURE_REASONS
 from sandbox_sim.adapters.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.config_networks import NetworkTable
-from tests.cli.processes import first_line, process
 from tests.docs.commands import shape
 from tests.docs.page_reader import Reader, free_port
-from tests.docs.pages import ROOT, Page, code
+from tests.docs.pages import Page, code
 
 PAGE = Page("docs/networks/mtn_momo.md")
 
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with ExitStack() as servers:
         reader = Reader(tmp_path, servers)
@@ -32,23 +31,14 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         yield reader
 
 
-def start_fake(reader: Reader, words: list[str]) -> None:
-    started = reader.servers.enter_context(process(sys.executable, *map(reader.here, words[1:])))
-    assert first_line(started) == reader.here("fake MTN MoMo ready at http://127.0.0.1:8300\n")
-
-
 @pytest.mark.timeout(180)  # the start of seven processes
 @pytest.mark.decision("D39")
 def test_the_page_leads_from_nothing_to_a_collection_a_payout_and_a_failure(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    reader: Reader,
 ) -> None:
-    fake, *commands = PAGE.commands()
-    monkeypatch.chdir(ROOT)  # the clone
-    start_fake(reader, fake.words)
-    monkeypatch.chdir(reader.folder)
     statuses = []
 
-    for command in commands:
+    for command in PAGE.commands():
         printed = reader.run(command)
         if command.output:
             assert shape(printed) == shape(command.output), command.words

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.domain import money
+from sandbox_sim.domain.json_text import compact
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -18,13 +19,25 @@ def test_an_amount_keeps_its_last_digit(text: str) -> None:
 
     assert amount == Decimal(text)
     assert amount is not None
-    written = money.json_with_amount({"service_id": 55}, amount)
+    written = compact({"amount": amount, "service_id": 55})
     assert money.read_json(written) == {"amount": Decimal(text), "service_id": 55}
 
 
 @given(AMOUNTS)
 def test_what_is_written_is_read_back(amount: Decimal) -> None:
-    assert money.exact_amount(money.json_with_amount({}, amount).encode()) == amount
+    assert money.exact_amount(compact({"amount": amount}).encode()) == amount
+
+
+def test_an_amount_is_exact_wherever_it_stands_in_a_document() -> None:
+    amount = Decimal("99999999999999999.99")
+    document = {"reference": 'Ama "1"', "lines": [{"amount": amount}, (amount, None, 0.5)]}
+
+    assert compact(document) == (
+        '{"reference":"Ama \\"1\\"","lines":'
+        '[{"amount":99999999999999999.99},[99999999999999999.99,null,0.5]]}'
+    )
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        compact({"amount": amount, "network": object()})
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,9 @@ class TestControl:
             ("overrides", {"match": {"service_id": 900}, "outcome": {"status": "000"}}),
             ("faults", {"match": {"service_id": 900}, "fault": {"status": 500}}),
             ("snapshots", {"name": "before", "service_id": 900}),
+            ("requests", {"service_id": "900"}),
         ],
-        ids=["reset", "seed", "override", "fault", "snapshot"],
+        ids=["reset", "seed", "override", "fault", "snapshot", "deletion of requests"],
     )
     async def test_nothing_of_the_sandbox_names_a_service_of_mode_p_only(
         self, path: str, body: dict[str, Any]
@@ -214,8 +215,9 @@ class TestControl:
         assert not is_only_live(clients, 56)
 
         routes = {(each.method, each.path): each for each in guarded_routes(settings)}
-        route = routes["POST", f"/_sandbox/{path}"]
-        asked = route.body.model.model_validate_json(json.dumps(body)) if route.body else None
+        route = routes["DELETE" if path == "requests" else "POST", f"/_sandbox/{path}"]
+        source = route.body or route.query
+        asked = source.model.model_validate_json(json.dumps(body)) if source else None
         answer: Any = await route.handler(None, asked)
         assert (answer.status, json.loads(answer.body)["error"]["code"]) == (409, "production")
 
@@ -228,6 +230,9 @@ class TestControl:
 
         assert server.status("X1") == "000"
         assert server.balance("collection") == balance
+        assert server.ask("DELETE", "/_sandbox/requests")[0] == 200
+        _, page = server.ask("GET", "/_sandbox/requests?transaction_id=X1&operation=collect")
+        assert [each["mode"] for each in page["requests"]] == ["P"]
 
     def test_an_override_and_a_fault_do_not_apply(self, server: Server, shop: Other) -> None:
         match = {"service_id": 55}
@@ -260,6 +265,10 @@ class TestControl:
         assert sandbox["transactions"] == []
         assert [each["mode"] for each in callbacks["callbacks"]] == ["P"]
         assert shown["mode"] == "P"
+        for mode, count in (("P", 1), ("S", 0)):
+            match = {"transaction_id": "L1", "mode": mode}
+            answer = server.ask("POST", "/_sandbox/requests/count", {"match": match})
+            assert answer == (200, {"count": count})
 
     def test_of_one_id_in_both_modes_the_mode_is_named(self, server: Server, shop: Other) -> None:
         for mode in ("P", "S"):

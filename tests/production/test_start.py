@@ -170,6 +170,33 @@ def test_secrets_come_from_the_environment_and_from_files(
     assert "https://gateway.example" in shown
 
 
+def test_the_headers_of_a_network_are_masked_and_its_other_tables_are_shown(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "sandbox_sim.toml"
+    file.write_text(
+        """
+        [networks.api]
+        adapter = "http_json"
+        base_url = "https://api.example"
+        auth = "bearer"
+        auth_secret = "from-the-file"
+        [networks.api.submit]
+        path = "/payments"
+        [networks.api.submit.headers]
+        X-Account = "from-the-file"
+        [networks.api.submit.outcomes]
+        PAID = "succeeded"
+        """
+    )
+
+    shown = load(file).settings.model_dump(mode="json")["networks"]["api"]
+
+    assert shown["auth_secret"] == shown["submit"]["headers"]["X-Account"] == "**********"
+    assert (shown["auth"], shown["submit"]["path"]) == ("bearer", "/payments")
+    assert shown["submit"]["outcomes"] == {"PAID": "succeeded"}
+
+
 def test_the_token_and_the_keys_of_clients_come_from_files(tmp_path: Path) -> None:
     token, secret = tmp_path / "token", tmp_path / "secret"
     token.write_text("the-token\n")

@@ -232,6 +232,7 @@ class TestValues:
             ("sms", "status", "sent"),
             ("requests", "operation", "refund"),
             ("requests", "response_code", "999"),
+            ("requests", "mode", "p"),
         ],
     )
     @pytest.mark.parametrize("call", ["where", "expect_one", "expect_none", "expect"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.domain import money
-from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
+from sandbox_sim.domain.json_text import compact
 
 # Amounts and codes are what a replay is about, so they stay.
 _KEPT: Final = frozenset(
@@ -194,24 +194,19 @@ def read(file: Path) -> Cassette:
 
 
 def body_text(document: Any) -> str:
-    """A body as it goes over the wire; `amount` to the last digit."""
-    if isinstance(document, dict) and isinstance(document.get("amount"), Decimal):
-        rest = {name: _plain(value) for name, value in document.items() if name != "amount"}
-        return money.json_with_amount(rest, document["amount"])
-    return document if isinstance(document, str) else json.dumps(_plain(document))
+    """A body as it goes over the wire; every number to the last digit."""
+    return document if isinstance(document, str) else compact(_bounded(document))
 
 
-def _plain(value: Any) -> Any:
-    """A document with its numbers as json can write them."""
+def _bounded(value: Any) -> Any:
+    """A document with a text for every number that is too long to write out."""
     match value:
         case dict():
-            return {name: _plain(each) for name, each in value.items()}
+            return {name: _bounded(each) for name, each in value.items()}
         case list():
-            return [_plain(each) for each in value]
+            return [_bounded(each) for each in value]
         case Decimal() if abs(value.adjusted()) > _MOST_DIGITS:
             return str(value)  # written out it would have as many digits as its exponent says
-        case Decimal():
-            return int(value) if value == value.to_integral() else float(plain_decimal(value))
         case _:
             return value
 

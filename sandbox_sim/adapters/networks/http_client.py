@@ -126,7 +126,7 @@ class _Pauses(ExponentialRetry):
 
 
 class NetworkHttpClient:
-    """Requests of one adapter; each is told to the journal, scrubbed.
+    """Requests of one adapter. Each is reported to its `NetworkEvents`, with secrets scrubbed.
 
     timeout: of one submit, or of a query with all its tries.
     tls: a context of its own, for a network with a private authority.

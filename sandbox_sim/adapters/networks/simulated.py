@@ -193,7 +193,7 @@ class SimulatedNetwork:
         self._notifying = self._events = None
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
-        """Hand a request to the carrier, unless it is lost on the way."""
+        """Let the carrier take a request, unless the next failure is one that loses it."""
         if self._events is None:
             return SubmitResult(Outcome.NOT_SENT, reason="the network is not open")
         objection = self.capabilities.objection(request)

@@ -194,7 +194,8 @@ class UpstreamNetwork:
     async def _sms_status(self, query: StatusQuery) -> StatusResult:
         """Seek a message in the history, by the identifier that the other gateway gave it."""
         if not query.network_id:
-            # A send cannot be sought by anything of ours, so nothing says that it did not arrive.
+            # No item of the history has anything of ours: one with the same recipient, text and
+            # sender may be from another program with the same account.
             return StatusResult(Outcome.UNKNOWN, reason="the answer to the send was lost")
         for page in range(1, _HISTORY_PAGES + 1):
             body = {"service_id": query.service_id, "page": page, "limit": _HISTORY_LIMIT}

@@ -86,7 +86,7 @@ def body_of(request: SubmitRequest) -> str:
     other gateway ignores a field that it does not know, and recordings name the attempt by it.
     """
     if request.operation is not Operation.SMS:
-        return money.json_with_amount(_fields(request), request.amount)
+        return compact({"amount": request.amount, **_fields(request)})
     fields = {
         "service_id": request.service_id,
         "customer_number": request.party,

@@ -31,9 +31,9 @@ from sandbox_sim.domain.hosts import client_host
 
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
-# The settings of a demonstration, where nobody has chosen others: nothing is left of it when it
-# ends, callbacks have the body that the shop reads, customers type their card at the gateway, and
-# approve payments on a handset.
+# The settings of a demonstration, unless the user sets others: nothing is left of it when it ends,
+# callbacks have the body that the shop reads, customers type their card at the gateway, and approve
+# payments on a handset.
 DEMO_SETTINGS: Final = MappingProxyType(
     {
         "store": "memory:",
@@ -42,7 +42,7 @@ DEMO_SETTINGS: Final = MappingProxyType(
         "approval": "handset",
     }
 )
-# Where nobody approves: two test shoppers cancel or never answer.
+# Without approval on a handset: two test shoppers cancel or never answer.
 _WITHOUT_HANDSET: Final = MappingProxyType({"magic_outcomes": dict(MAGIC_NUMBERS)})
 # Seconds that open requests to the shop may take when it stops; the gateway stops after that, and
 # both within ten seconds.

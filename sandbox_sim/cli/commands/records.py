@@ -46,7 +46,7 @@ add_wait(requests, REQUESTS)
 @click.option("--service-id", type=int, help="Only the requests of this service.")
 @asks
 def clear(session: Session, service_id: int | None) -> None:
-    """Empty the journal of requests."""
+    """Empty the journal of requests; those of mode P stay."""
     query = service_query(service_id)
     session.show(session.gateway.control("DELETE", "requests", query=query), deleted)
 

@@ -1,12 +1,15 @@
-"""The callback bodies of the five profiles (D27). Source: service.8, delivery.1, D27, D28."""
+"""The callback bodies of the five profiles (D27). Source: service.8, delivery.1, D27, D28.
+
+`json_text.compact` writes them: an amount that is a number is a `Decimal` here.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
 from sandbox_sim.domain import msisdn
+from sandbox_sim.domain.json_text import plain_decimal
 from sandbox_sim.domain.payments.transactions import WORDING, Status, Transaction
 from sandbox_sim.domain.timestamps import iso
 
@@ -19,17 +22,6 @@ class Profile(StrEnum):
     FLAT = "flat"
     EVENT = "event"
     SUPERSET = "superset"
-
-
-def plain_decimal(amount: Decimal) -> str:
-    """The shortest plain decimal: 10.50 gives 10.5, 1E+4 gives 10000 (D28)."""
-    text = format(amount, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def json_number(amount: Decimal) -> int | float:
-    """The amount as a JSON number: an integer where it is whole."""
-    return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
 def trans(transaction: Transaction, _at: datetime, *, bare: bool = False) -> dict[str, object]:
@@ -62,7 +54,7 @@ def flat(transaction: Transaction, at: datetime) -> dict[str, object]:
         "status_desc": wording.description,
         "network_transaction_id": transaction.network_transaction_id,
         "message": wording.message,
-        "amount": json_number(payment.amount),
+        "amount": payment.amount,
         "currency_code": payment.currency_code,
         "customer_number": msisdn.to_international(payment.party),
         "reference": payment.reference,

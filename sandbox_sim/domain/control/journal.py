@@ -9,6 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
+from sandbox_sim.domain.clients import ServiceMode
 from sandbox_sim.domain.control.field_values import FieldValues, values_of
 from sandbox_sim.domain.json_text import parse_json
 from sandbox_sim.domain.redaction import (
@@ -39,6 +40,7 @@ class Entry(NamedTuple):
     request: at most 16 KiB of the body, redacted (see `redacted`).
     answer: the body of the answer.
     duration_ms: from the head of the request to its answer, in real time.
+    mode: of the credentials; None where they were not recognised.
     """
 
     id: str
@@ -56,6 +58,7 @@ class Entry(NamedTuple):
     warnings: tuple[str, ...]
     answer: bytes
     duration_ms: float
+    mode: ServiceMode | None = None
 
     @property
     def response_code(self) -> str:
@@ -82,6 +85,7 @@ class RequestView(TypedDict):
     warnings: list[str]
     answer: Annotated[object, "the body of the answer"]
     duration_ms: Annotated[float, "real time from the head of the request to its answer"]
+    mode: Annotated[str | None, ServiceMode]
 
 
 SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
@@ -90,6 +94,7 @@ FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
         "operation": values_of(Operation, optional=True),
         "response_code": values_of(CATALOGUE),
         "code": values_of(CATALOGUE),
+        "mode": values_of(ServiceMode, optional=True),
     }
 )
 
@@ -141,4 +146,5 @@ def shown(entry: Entry) -> RequestView:
         "warnings": list(entry.warnings),
         "answer": parse_json(answer, answer),
         "duration_ms": round(entry.duration_ms, 3),
+        "mode": entry.mode and entry.mode.value,
     }

@@ -351,7 +351,7 @@ def _mismatched(
 def _failing(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> Judgement:
     """The attempt after money that left us is said to have failed."""
     if report.source is not Source.STATUS:
-        # Nobody confirmed it yet: ask now.
+        # Only a status query confirms a failure, so ask now.
         noted = attempt._replace(outcome=Outcome.PENDING, reason=report.reason)
         return Judgement(after_hint(noted, now), Change.NOTED)
     since = attempt.failing_since or now

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 OPENS_AFTER: Final = 5
 OPEN_FOR: Final = timedelta(seconds=30)
-# A probe whose end nobody reports, because its worker died, holds the breaker no longer than this.
+# After this time another probe may leave: the worker of the first one may have died.
 PROBE_ENDS_AFTER: Final = timedelta(seconds=60)
 
 
@@ -66,5 +66,5 @@ class Breaker(NamedTuple):
         return Breaker(faults, opened_at=now)
 
     def after_answer(self) -> "Breaker":
-        """The breaker after the network answered, whatever it said."""
+        """The breaker after any answer of the network, a decline too."""
         return Breaker()

@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus
 from sandbox_sim.domain.redaction import redact_json, redact_text
 
 SCRUBBED: Final = "***"
-# The headers that carry credentials, whatever they hold.
+# The headers that carry credentials: their whole values are scrubbed.
 SECRET_HEADERS: Final = frozenset(
     {
         *("authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"),

@@ -42,13 +42,17 @@ class Payment(NamedTuple):
         """The payment made with this card number, which is masked."""
         return self._replace(party=cards.masked(number))
 
-    def redacted(self) -> "Payment":
+    def redacted(self, *, is_plain: bool = False) -> "Payment":
         """The payment with its secrets masked, as it is stored and shown (D38).
 
         `amount` and `service_id` are numbers, and `transaction_id` is a key: they stay as they are.
+
+        is_plain: the request that it was read from has nothing to mask, so only a card is masked.
         """
-        is_card = self.operation is Operation.CARD or self.payment_mode == PaymentOption.CARD
+        is_card = self.operation is _CARD or self.payment_mode == _CARD_OPTION
         payment = self.with_masked_card(self.party) if is_card else self
+        if is_plain:
+            return payment
         joined = _SEPARATOR.join((payment.reference, payment.party, payment.currency_code))
         joined = _SEPARATOR.join((joined, payment.callback_url, payment.landing_page))
         if redact_text(joined) == joined:
@@ -72,6 +76,9 @@ class PaymentDetails(NamedTuple):
 
 NO_DETAILS: Final = PaymentDetails()
 
+# Constants, because Python 3.11 takes a sixth of a microsecond to find a member of an enum.
+_CARD: Final = Operation.CARD
+_CARD_OPTION: Final = PaymentOption.CARD
 # Ends a number or an address, so joining the texts makes no new secret.
 _SEPARATOR: Final = " | "
 _MOBILE = frozenset({Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME})

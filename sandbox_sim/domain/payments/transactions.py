@@ -118,9 +118,14 @@ class Transaction(NamedTuple):
         at: datetime,
         override: "Override | None" = None,
         mode: ServiceMode = ServiceMode.SANDBOX,
+        *,
+        is_plain: bool = False,
     ) -> "Transaction":
-        """The pending transaction of a payment; it stores the payment redacted (D38)."""
-        redacted = payment.redacted()
+        """The pending transaction of a payment; it stores the payment redacted (D38).
+
+        is_plain: the request of the payment has nothing to mask.
+        """
+        redacted = payment.redacted(is_plain=is_plain)
         return cls(
             redacted,
             network_transaction_id,

@@ -132,6 +132,11 @@ class CallbackDispatcher:
         """The scheme, host and port of each receiver whose callbacks wait or are attempted."""
         return self._queue.receivers
 
+    @property
+    def waiting(self) -> int:
+        """How many callbacks are due and wait for their attempt, in this process."""
+        return self._queue.waiting
+
     async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
         """The handler of a claimed job of a callback: returns what to do after the commit."""
         callback = await unit.callback(job.service_id, job.subject)
@@ -303,6 +308,7 @@ class CallbackDispatcher:
 
         await self._keep(record)
         self.recorded += 1
+        self._activity.callback_attempts[tried.state] += 1
         self._log(tried)
 
     async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:

@@ -79,6 +79,11 @@ class DeliveryQueue:
         """The receivers that have a callback waiting or being attempted."""
         return tuple(self._receivers)
 
+    @property
+    def waiting(self) -> int:
+        """How many callbacks wait; not those that are being attempted."""
+        return sum(len(each.queue) for each in self._receivers.values())
+
     def add(self, name: str, job: Job, callback: Callback) -> None:
         """Queue a callback behind the others of its receiver."""
         receiver = self._receivers.get(name)

@@ -10,12 +10,12 @@ class ClockView(TypedDict):
     """Gateway time."""
 
     now: Timestamp
-    frozen: Annotated[bool, "whether it stands still"]
+    frozen: Annotated[bool, "whether gateway time is frozen"]
     shift_s: Annotated[float, "by how many seconds it was moved from the time of the machine"]
 
 
 def shown(clock: Clock) -> ClockView:
-    """What it is, whether it stands still, and how far it was moved in seconds."""
+    """Gateway time, whether it is frozen, and how far it was moved in seconds."""
     state = clock.state
     return {
         "now": iso(clock.now()),

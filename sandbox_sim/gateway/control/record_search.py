@@ -100,6 +100,7 @@ REQUESTS: Final = Kind(
         "code",
         "rule",
         "service_id",
+        "mode",
     ),
     values=journal.FIELD_VALUES,
 )
@@ -220,7 +221,10 @@ class Records:
         return search.found
 
     async def clear_requests(self, service_id: int | None) -> int:
-        """Empty the journal of a service, or of all (None); returns how many requests it had."""
+        """Delete the requests of a service, or of all (None), but those of mode P.
+
+        Returns how many it deleted.
+        """
         await self._journal.save()
         return await self._store.run(lambda unit: unit.clear_entries(service_id))
 

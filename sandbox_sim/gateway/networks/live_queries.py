@@ -3,7 +3,6 @@
 from decimal import Decimal
 from functools import partial
 
-from sandbox_sim.domain.callbacks.callback_bodies import json_number
 from sandbox_sim.domain.double_entry import accounts
 from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.payments.transactions import Status, Transaction, status_record
@@ -33,8 +32,8 @@ class LiveQueries:
         """`get_account_balance`: what is available, in the base currency."""
         balances = await self._store.run(lambda unit: unit.book_balances(service_id))
         record = {
-            f"{wallet}_balance": json_number(
-                balances.get(accounts.available(service_id, wallet, DEFAULT_CURRENCY), Decimal(0))
+            f"{wallet}_balance": balances.get(
+                accounts.available(service_id, wallet, DEFAULT_CURRENCY), Decimal(0)
             )
             for wallet in Wallet
         }

@@ -40,8 +40,11 @@ class NetworkOverview:
 
     async def states(self) -> Sequence[NetworkState]:
         """The networks, in the order of the configuration. Asks none of them."""
-        counts = await self._store.run(lambda unit: unit.open_attempts())
-        return [self._state(each, counts) for each in self._networks.by_name.values()]
+        return self.states_with(await self._store.run(lambda unit: unit.open_attempts()))
+
+    def states_with(self, open_attempts: Mapping[str, int]) -> Sequence[NetworkState]:
+        """The networks, with these counts of open attempts by their names."""
+        return [self._state(each, open_attempts) for each in self._networks.by_name.values()]
 
     async def checked(self) -> Sequence[tuple[NetworkState, Health]]:
         """The networks, each asked at once for its health."""

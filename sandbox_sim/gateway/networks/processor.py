@@ -92,6 +92,7 @@ class NetworkProcessor:
             request.client.client_key,
             request.received_at,
             mode=ServiceMode.PRODUCTION,
+            is_plain=request.is_plain,
         )
         if not await unit.add_live_transaction(started):
             # Another unit committed the same transaction_id after it was looked for above.

@@ -150,6 +150,7 @@ def _query(attempt: Attempt) -> StatusQuery:
         attempt.service_id,
         attempt.operation,
         attempt.network_id,
+        attempt.created_at,
     )
 
 

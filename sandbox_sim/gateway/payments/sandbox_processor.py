@@ -102,7 +102,9 @@ class SandboxProcessor:
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
         network_id, client_key = request.network_transaction_id, request.client.client_key
-        transaction = Transaction.start(payment, network_id, client_key, at, override)
+        transaction = Transaction.start(
+            payment, network_id, client_key, at, override, is_plain=request.is_plain
+        )
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
             return Rejected(outcome, warnings)
@@ -158,9 +160,11 @@ class SandboxProcessor:
         """Save the transaction; returns the jobs that end it, and further fields of the answer."""
         is_card = transaction.payment.operation is Operation.CARD
         delay = self._auto_complete if is_card else self._settle_delay
-        if transaction.override is not None and is_approval(transaction.override.id):
+        override = transaction.override
+        if override is not None and is_approval(override.id):
             delay = timedelta()  # the prompt's own time counts
-        if transaction.final_status is Status.PENDING or (is_card and not delay):
+        stays_pending = override is not None and override.status is Status.PENDING
+        if stays_pending or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
         due = transaction.initiated_at + delay
         jobs = await self._settlement.begin(unit, transaction, due)

@@ -48,6 +48,8 @@ class Payments:
         client: Client,
         public_address: Callable[[], str],
         details: PaymentDetails = NO_DETAILS,
+        *,
+        is_plain: bool = False,
     ) -> Reply:
         """Process a payment in one unit of work; returns when it is saved.
 
@@ -57,11 +59,14 @@ class Payments:
 
         public_address: returns the address that this server is reached at.
         details: what only a network reads.
+        is_plain: the body of the request has nothing to mask (D38).
         """
         processor = self._processors[client.mode]
         network_id = self._ids.network_transaction_id()
         now = self._clock.now()
-        request = PaymentRequest(payment, client, network_id, now, public_address, details)
+        request = PaymentRequest(
+            payment, client, network_id, now, public_address, details, is_plain
+        )
         self._gate.hold(network_id)
         try:
             decision = await self._store.run(partial(_process, processor, request))

@@ -29,11 +29,11 @@ class Ids(Protocol):
         ...
 
     def token(self) -> str:
-        """An id that nobody can guess, for addresses that work without credentials."""
+        """An id that cannot be guessed, for addresses that work without credentials."""
         ...
 
     def uuid(self) -> str:
-        """A UUID, version 4, that nobody can guess."""
+        """A UUID, version 4, that cannot be guessed."""
         ...
 
     def draw(self) -> float:

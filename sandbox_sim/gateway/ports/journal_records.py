@@ -11,20 +11,21 @@ class JournalRecords(Protocol):
     """The journal of requests. Entries without a service are kept as those of one more service."""
 
     async def add_entries(self, entries: Sequence[Entry]) -> None:
-        """Add entries, in this order; of each service the newest `KEPT_REQUESTS` are kept.
+        """Add entries, in this order.
 
-        Locks the journals of their services, so add them last in a unit, or alone.
+        The newest `KEPT_REQUESTS` of each service and mode are kept; those without a mode count as
+        mode S. Locks the journals of their services, so add them last in a unit, or alone.
         """
         ...
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
-        """A page of the journal, newest first. Does not lock."""
+        """A page of the journal of both modes, newest first. Does not lock."""
         ...
 
     async def clear_entries(self, service_id: int | None) -> int:
-        """Empty the journal of a service, or of all (None); returns how many entries it had.
+        """Empty the journal of a service, or of all (None), but for the entries of mode P.
 
-        Locks the journals that it empties.
+        Returns how many it deleted. Locks the journals that it empties.
         """
         ...
 

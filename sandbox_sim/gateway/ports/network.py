@@ -16,7 +16,7 @@ checks:
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
 
@@ -174,7 +174,11 @@ class SubmitResult:
 
 @dataclass(frozen=True, slots=True)
 class StatusQuery:
-    """Which attempt to ask about; the fields are those of its `SubmitRequest`."""
+    """Which attempt to ask about; the fields are those of its `SubmitRequest`.
+
+    submitted_at: when the attempt was saved, just before it was first sent; None where that is not
+    known.
+    """
 
     attempt_id: str
     reference: str
@@ -182,6 +186,7 @@ class StatusQuery:
     service_id: int
     operation: Operation
     network_id: str = ""
+    submitted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class PaymentRequest(NamedTuple):
     received_at: gateway time, UTC.
     public_address: returns the address that this server is reached at, without a slash at the end.
     details: what only a network reads.
+    is_plain: the body of the request has nothing to mask (D38).
     """
 
     payment: Payment
@@ -46,6 +47,7 @@ class PaymentRequest(NamedTuple):
     received_at: datetime
     public_address: Callable[[], str]
     details: PaymentDetails = NO_DETAILS
+    is_plain: bool = False
 
 
 class Rejected(NamedTuple):

@@ -33,6 +33,8 @@ T = TypeVar("T")
 TIMEOUT: Final = timedelta(seconds=10)
 # How the text of a message begins; its reference follows.
 TEXT: Final = "Hello "
+# So old is an attempt that is asked for: a network may decide nothing before.
+_LONG_AGO: Final = timedelta(days=1)
 # A card number that must not be seen either.
 CANARY_CARD: Final = "4111111111111111"
 
@@ -199,14 +201,15 @@ class Bench:
         self.seen.append(repr(result))
         return result
 
-    async def status(self, request: SubmitRequest) -> StatusResult:
-        """Ask for the status of a request."""
+    async def status(self, request: SubmitRequest, age: timedelta = _LONG_AGO) -> StatusResult:
+        """Ask for the status of a request that was submitted so long ago."""
         query = StatusQuery(
             request.attempt_id,
             request.reference,
             request.transaction_id,
             request.service_id,
             request.operation,
+            submitted_at=self.clock.now() - age,
         )
         try:
             result = await self.network.status(query)

@@ -1,6 +1,7 @@
 """What an adapter makes of the words of its network: status answers and notifications."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -31,7 +32,13 @@ _MISSING: Final[Mapping[Field, Callable[[Echo], Echo]]] = {
     Field.CURRENCY: lambda echo: echo._replace(currency=None),
     Field.OPERATION: lambda echo: echo._replace(operation=None),
 }
-_SAID: Final = (Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED)
+_DAY: Final = timedelta(days=1)
+# What a network says of an attempt, and the age of the attempt.
+_SAID: Final[Mapping[Outcome, timedelta]] = {
+    Outcome.PENDING: timedelta(0),
+    Outcome.SUCCEEDED: _DAY,
+    Outcome.FAILED: _DAY,
+}
 _UNREADABLE: Final = (b"", b"[]", b"{}", b"null", b"\xff\xfe", b'{"status"', b"<xml/>")
 
 
@@ -40,14 +47,14 @@ def _echo(request: SubmitRequest) -> Echo:
 
 
 async def status_is_read_right(peer: Peer) -> None:
-    """Pending, succeeded and failed are told apart."""
+    """Pending, succeeded and failed are told apart; what is pending was submitted just now."""
     async with opened(peer) as bench:
         _needs_status(bench)
-        for outcome in _SAID:
+        for outcome, age in _SAID.items():
             request = bench.request(reference=f"reference {outcome}")
             await bench.submit(request)
             peer.decide(Decided(request, outcome, _echo(request)))
-            found = await bench.status(request)
+            found = await bench.status(request, age)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             require(found.found, f"{outcome} is read as a reference that is not known")
 

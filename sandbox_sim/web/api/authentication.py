@@ -8,7 +8,7 @@ import hmac
 import math
 from collections.abc import Iterable, Mapping
 
-from sandbox_sim.domain.clients import Client
+from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.rate_limit import Bucket, RateLimit, take
 from sandbox_sim.domain.response_codes import Code, Reply
 from sandbox_sim.gateway.ports import Clock
@@ -49,9 +49,14 @@ class Authentication:
 
     def knows(self, headers: Mapping[str, str]) -> bool:
         """Whether a request has credentials and a User-Agent; changes nothing, unlike `admit`."""
-        header = headers.get("Authorization", "")
-        known = header in self._by_header or not isinstance(self._authenticate(header), Reply)
+        known = self.mode_of(headers) is not None
         return known and bool(headers.get("User-Agent", "").strip())
+
+    def mode_of(self, headers: Mapping[str, str]) -> ServiceMode | None:
+        """The mode of the credentials of a request; None where they are not recognised."""
+        header = headers.get("Authorization", "")
+        client = self._by_header.get(header) or self._authenticate(header)
+        return None if isinstance(client, Reply) else client.mode
 
     def _authenticate(self, header: str) -> Client | Reply:
         if not header:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from aiohttp import hdrs, web
@@ -31,6 +32,8 @@ log = logging.getLogger("sandbox_sim.requests")
 
 # A constant, because Python 3.11 takes half a microsecond to find a member of an enum.
 _LIVE: Final = ServiceMode.PRODUCTION
+# How a path that is none of the interface is counted: clients can send any number of them.
+_OTHER_PATH: Final = "other"
 
 
 class Dispatcher:
@@ -72,18 +75,21 @@ class Dispatcher:
         """Answer any request; its callback is released when the answer is written (D16)."""
         call: Call | None = None
         fault: Fault | None = None
+        mode: ServiceMode | None = None
         at, began = self._clock.now(), self._clock.monotonic()
         try:
             admitted = self._authentication.admit(request.headers)
             if isinstance(admitted, Reply):
-                reply = admitted
+                reply, mode = admitted, self._authentication.mode_of(request.headers)
             else:
+                mode = admitted.mode
                 path = self._path(request)
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 raw = await request.read()
-                call = Call(admitted, raw, lambda: self._public_address(request), path.operation)
-                is_live = admitted.mode is _LIVE
+                address = partial(self._public_address, request)
+                call = Call(admitted, raw, address, needs_no_masking(raw), path.operation)
+                is_live = mode is _LIVE
                 if self._faults.loaded and not is_live:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
@@ -96,7 +102,7 @@ class Dispatcher:
             raise
         except Exception as error:
             reply = _failure(request, self._operation(request), call, error)
-        plain = self._is_plain(request, call)
+        plain = self._has_known_path(request) if call is None else call.is_plain
         reply = _in_words(reply, fault, plain=plain)
         request_id = self._ids.request_id()
         # An answer may be written before the body of the request arrives (D9). The client may then
@@ -111,19 +117,22 @@ class Dispatcher:
             if fault is not None:
                 answer = await self._fault_injection.apply(answer, fault)
             duration_ms = (self._clock.monotonic() - began) * 1000
-            entry = _entry(request_id, at, request, call, reply, answer, duration_ms, plain=plain)
+            entry = _entry(
+                request_id, at, request, call, reply, answer, duration_ms, mode, plain=plain
+            )
             self._journal.note(entry)
             await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
+        counted = request.path if request.path in self.paths else _OTHER_PATH
+        self._activity.requests[counted, entry.code] += 1
         explain(entry, self._activity)
         return answer
 
-    def _is_plain(self, request: IncomingRequest, call: Call | None) -> bool:
-        """Whether certainly no part of a request has to be masked before it is kept (D38)."""
-        known = request.path in self.paths and request.method == hdrs.METH_POST
-        return known and (call is None or needs_no_masking(call.raw))
+    def _has_known_path(self, request: IncomingRequest) -> bool:
+        """Whether method and path are of the interface, so that neither has to be masked."""
+        return request.path in self.paths and request.method == hdrs.METH_POST
 
     def _path(self, request: IncomingRequest) -> Path:
         path = self.paths.get(request.path)
@@ -164,6 +173,7 @@ def _entry(
     reply: Reply,
     answer: Answer,
     duration_ms: float,
+    mode: ServiceMode | None,
     *,
     plain: bool,
 ) -> Entry:
@@ -189,6 +199,7 @@ def _entry(
         reply.warnings,
         answer.body,
         duration_ms,
+        mode,
     )
     return entry if plain else redacted(entry, raw)
 

@@ -46,7 +46,9 @@ class LiveOperations:
         if problem is not None:
             raise BadRequest(f"amount {problem}")
         exact, details = payment._replace(amount=amount), models.details_of(body)
-        return self._payments.submit(exact, call.client, call.public_address, details)
+        return self._payments.submit(
+            exact, call.client, call.public_address, details, is_plain=call.is_plain
+        )
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""

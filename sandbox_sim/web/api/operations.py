@@ -52,12 +52,14 @@ class Call:
     """A request of a client that is allowed; reading the body fills in the last four fields.
 
     public_address: returns the address that we are served at, for addresses in an answer.
+    is_plain: certainly no part of the body has to be masked before it is kept (D38).
     warnings: remarks about the body, beside those of its operation.
     """
 
     client: Client
     raw: bytes
     public_address: Callable[[], str]
+    is_plain: bool
     operation: Operation | None = None
     service_id: int | None = None
     transaction_id: str | None = None
@@ -159,7 +161,9 @@ class Operations:
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
         call.operation, call.transaction_id = body.operation, body.transaction_id
-        return self._payments.submit(body.payment(), call.client, call.public_address)
+        return self._payments.submit(
+            body.payment(), call.client, call.public_address, is_plain=call.is_plain
+        )
 
     async def get_transaction_status(self, call: Call) -> Reply:
         """Transaction status."""

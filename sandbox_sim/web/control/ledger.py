@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal, NotRequired, TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.callbacks.callback_bodies import plain_decimal
 from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Reason
+from sandbox_sim.domain.json_text import plain_decimal
 from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, PostingView, shown
 from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.gateway.ledger.ledger_control import Ledger

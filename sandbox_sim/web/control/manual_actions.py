@@ -103,7 +103,7 @@ class ManualActionRoutes:
             ),
             Route(
                 "DELETE", "/_sandbox/requests", self.clear_requests,
-                "empty the journal, of one service or of all",
+                "empty the journal, of one service or of all, but for requests of mode P",
                 "Requests", (Answer(Deleted),), query=Query(ServiceQuery),
             ),
             Route(
@@ -132,7 +132,7 @@ class ManualActionRoutes:
         return {"service_id": asked.service_id}
 
     async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
-        """Empty the journal, of the service in the query if there is one."""
+        """Empty the journal, of the service in the query if there is one; mode P stays."""
         return {"deleted": await self._records.clear_requests(asked.service_id)}
 
     async def settle(

@@ -1,8 +1,8 @@
 """What the control API refuses while production is on. Source: D39.
 
-The clock decides when money is asked for, so nobody moves it. Overrides, faults, reset, seed and
-snapshots never touch what is of mode P; a request that names a service which only clients of mode P
-may use is a mistake, and gets HTTP 409.
+The clock decides when networks are asked, so it cannot be changed. Overrides, faults, reset, seed,
+snapshots and the deletion of requests never touch what is of mode P; one that names a service which
+only clients of mode P may use is a mistake, and gets HTTP 409.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,11 @@ from sandbox_sim.web.routes import Route
 
 _CLOCK: Final = "/_sandbox/clock/"
 _OF_THE_SANDBOX: Final = frozenset(
-    f"/_sandbox/{name}" for name in ("reset", "seed", "snapshots", "overrides", "faults")
+    {
+        *(("POST", f"/_sandbox/{name}") for name in ("reset", "seed", "snapshots")),
+        *(("POST", f"/_sandbox/{name}") for name in ("overrides", "faults")),
+        ("DELETE", "/_sandbox/requests"),
+    }
 )
 
 
@@ -33,7 +37,7 @@ def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
         return replace(route, handler=_refuse_clock, errors=errors)
-    if route.method == "POST" and route.path in _OF_THE_SANDBOX:
+    if (route.method, route.path) in _OF_THE_SANDBOX:
         return replace(route, handler=partial(_checked, route, is_only_live), errors=errors)
     return route
 

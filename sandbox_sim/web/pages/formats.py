@@ -13,7 +13,7 @@ _TONES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("000", "202", "good", "delivered", "SENT", "valid"), "good"),
         **dict.fromkeys(("002", "pending", "ACKNOWLEDGED", "QUEUED"), "wait"),
-        **dict.fromkeys(("dropped", "REFUNDED", "missing", "003"), "info"),
+        **dict.fromkeys(("dropped", "REFUNDED", "missing", "003", "info"), "info"),
     }
 )
 _STATUS_WORDS: Final[Mapping[str, str]] = MappingProxyType(

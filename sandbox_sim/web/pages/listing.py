@@ -13,7 +13,14 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.web.pages.rows import Row, callback_row, payment_row, request_row, sms_row
+from sandbox_sim.web.pages.rows import (
+    Row,
+    callback_row,
+    journal_row,
+    payment_row,
+    request_row,
+    sms_row,
+)
 from sandbox_sim.web.pages.search import Facts, Search
 
 PAGE_SIZE: Final = 50
@@ -35,7 +42,7 @@ _PAYMENTS: Final = frozenset(
 _SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, Facts]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
-    "requests": (REQUESTS, request_row),
+    "requests": (REQUESTS, journal_row),
 }
 
 

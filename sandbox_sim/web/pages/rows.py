@@ -51,8 +51,8 @@ def payment_row(record: Shown, entry: Shown | None, callback: Shown | None) -> t
     )
     code = None if entry is None else entry["code"]
     texts = (*row, record["transaction_id"], record["reference"], record["party"], record["amount"])
-    facts = facts_of(record["operation"], (status, state, code), state, texts, rejected=declined)
-    return row, facts
+    states, mode = (status, state, code), record["mode"]
+    return row, facts_of(record["operation"], states, state, texts, mode, rejected=declined)
 
 
 def request_row(entry: Shown) -> tuple[Row, Facts]:
@@ -71,7 +71,15 @@ def request_row(entry: Shown) -> tuple[Row, Facts]:
         entry["why"],
     )
     texts = (*row, entry["transaction_id"], party, entry["path"], entry["rule"], body)
-    return row, facts_of(entry["operation"], (code,), None, texts, rejected=rejected)
+    mode = entry["mode"]
+    return row, facts_of(entry["operation"], (code,), None, texts, mode, rejected=rejected)
+
+
+def journal_row(entry: Shown) -> tuple[Row, Facts]:
+    """The row of a request in the list of requests, which also shows its mode."""
+    row, facts = request_row(entry)
+    mode = Badge("info", f"mode {entry['mode'] or 'unknown'}")
+    return row._replace(badges=(*row.badges, mode)), facts
 
 
 def callback_row(callback: Shown) -> tuple[Row, Facts]:
@@ -87,7 +95,7 @@ def callback_row(callback: Shown) -> tuple[Row, Facts]:
         f"{callback['transaction_id']} · {verdict}",
     )
     texts = (*row, callback["id"], callback["network_transaction_id"], callback["profile"])
-    return row, facts_of(None, (state,), state, texts)
+    return row, facts_of(None, (state,), state, texts, callback["mode"])
 
 
 def sms_row(message: Shown) -> tuple[Row, Facts]:
@@ -102,7 +110,7 @@ def sms_row(message: Shown) -> tuple[Row, Facts]:
         message["message"][:160],
     )
     texts = (*row, message["processing_id"], message["batch_id"], message["message"])
-    return row, facts_of("sms", (status,), None, texts)
+    return row, facts_of("sms", (status,), None, texts, message["mode"])
 
 
 def _what(operation: str | None, nw: object, party: object) -> tuple[str, str, str]:

@@ -21,7 +21,8 @@ class Facts(NamedTuple):
     """What a search compares of one record.
 
     states: its codes and states in lower case. callback: the state of its callback, if it has one.
-    rejected: whether the gateway refused it. text: all of it in lower case.
+    rejected: whether the gateway refused it. text: all of it in lower case. mode: its service mode,
+    `s` or `p`; `none` for a request without credentials that are known.
     """
 
     operation: str | None
@@ -29,6 +30,7 @@ class Facts(NamedTuple):
     callback: str | None
     rejected: bool
     text: str
+    mode: str
 
 
 class Search(NamedTuple):
@@ -38,6 +40,7 @@ class Search(NamedTuple):
     service_id: int | None
     states: tuple[str, ...]
     operations: tuple[str, ...]
+    modes: tuple[str, ...]
     flags: tuple[str, ...]
     words: tuple[str, ...]
 
@@ -52,6 +55,7 @@ class Search(NamedTuple):
             all(_WORDS.get(state, state) in facts.states or state in facts.states
                 for state in self.states)
             and all(operation == facts.operation for operation in self.operations)
+            and all(mode == facts.mode for mode in self.modes)
             and all(_has_flag(flag, facts) for flag in self.flags)
             and all(word in facts.text for word in self.words)
         )  # fmt: skip
@@ -61,7 +65,7 @@ def parse_search(text: str) -> Search:
     """Read the text of the search field. What it does not understand it looks for as a word."""
     text = " ".join(text.split())[:200]
     service_id: int | None = None
-    named: dict[str, list[str]] = {"status": [], "operation": [], "is": [], "": []}
+    named: dict[str, list[str]] = {"status": [], "operation": [], "mode": [], "is": [], "": []}
     for token in text.lower().split(" "):
         name, _, value = token.partition(":")
         if name == "service" and value.isascii() and value.isdigit():
@@ -70,8 +74,7 @@ def parse_search(text: str) -> Search:
             named[name].append(value)
         elif token:
             named[""].append(token)
-    states, operations, flags, words = (tuple(each) for each in named.values())
-    return Search(text, service_id, states, operations, flags, words)
+    return Search(text, service_id, *map(tuple, named.values()))
 
 
 def facts_of(
@@ -79,13 +82,14 @@ def facts_of(
     states: Iterable[str | None],
     callback: str | None,
     texts: Iterable[object],
+    mode: str | None,
     *,
     rejected: bool = False,
 ) -> Facts:
     """The facts of a record."""
     found = frozenset(each.lower() for each in states if each)
     text = " ".join(str(each) for each in texts if each is not None).lower()
-    return Facts(operation, found, callback, rejected, text)
+    return Facts(operation, found, callback, rejected, text, (mode or "none").lower())
 
 
 def _has_flag(flag: str, facts: Facts) -> bool:

@@ -9,6 +9,8 @@ import pytest
 
 from sandbox_sim.testing.network_contract import NetworkContract, Peer, PeerFactory, http_peer
 from sandbox_sim.testing.network_contract.bench import CANARY_CARD
+from tests.adapters.networks.http_json.acme_dialect import AcmeDialect
+from tests.adapters.networks.http_json.dialects import HubtelDialect, PaystackDialect
 from tests.adapters.networks.momo_peer import momo_peer
 from tests.adapters.networks.simulated_peer import simulated_peer
 from tests.adapters.networks.smpp.smpp_peer import smpp_peer
@@ -38,6 +40,21 @@ class TestMtnMomo(NetworkContract):
 class TestSmpp(NetworkContract):
     def peer(self) -> PeerFactory:
         return smpp_peer()
+
+
+class TestPaystackByHttpJson(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(PaystackDialect())
+
+
+class TestHubtelByHttpJson(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(HubtelDialect())
+
+
+class TestTheExampleOfHttpJson(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(AcmeDialect())
 
 
 def texts_in(folder: Path) -> dict[str, str]:

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from chaos.facts import Delivery
-from chaos.production.observations import Books, Charges, Observations, Purchase
+from chaos.production.observations import Books, Charges, Observations, Purchase, Renewal
 from chaos.production.proof import prove
 
 SERVICE = 55
@@ -25,6 +25,8 @@ ACROSS = "came again did so across a kill"
 ZERO = "every asset sums to zero"
 HELD = "nothing is held any more"
 BALANCES = "balances are what the network carried out"
+RENEWED = "one new token for each server and product"
+NOTIFIED = "callbacks of the network were acknowledged"
 SERVERS = "the servers ended only when they were killed"
 
 
@@ -225,6 +227,27 @@ def test_a_balance_that_the_network_does_not_explain(seen: Observations) -> None
     seen.books.available[SERVICE, "payout"] = Decimal(100)
 
     assert against(seen, BALANCES) == "service 55 has 100 in payout, not 99"
+
+
+def test_a_token_that_is_asked_for_by_each_payment(seen: Observations) -> None:
+    seen.renewals.append(Renewal(50, 2, {"collection": 2, "disbursement": 1}))
+    assert broken(seen) == {}
+
+    seen.renewals.append(Renewal(49, 1, {"collection": 3}))
+    assert against(seen, RENEWED) == "3 tokens of collection were given to 1 servers"
+    assert against(seen, "50 and 49 payments waited")
+
+
+def test_a_callback_of_the_network_that_is_not_acknowledged(seen: Observations) -> None:
+    seen.notified["forged", 200] = 3
+    assert broken(seen) == {}
+
+    seen.notified["forged", 500] = 2
+    assert against(seen, NOTIFIED) == "2 that came forged were answered HTTP 500"
+    assert against(seen, "(5 forged)")
+
+    seen.database_away = True
+    assert broken(seen) == {}
 
 
 def test_a_server_that_ended_by_itself(seen: Observations) -> None:

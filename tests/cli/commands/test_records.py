@@ -80,7 +80,15 @@ class TestList:
     async def test_a_request_has_its_code_its_rule_and_why(self, paid: Sandbox) -> None:
         (_, line) = await printed(paid, "requests", "list", "--code", "015", "--status", 200)
 
-        assert columns(line)[2:-1] == ["55", "/make_payment", "T3", "200", "015", "sandbox.3"]
+        shown = ["55", "S", "/make_payment", "T3", "200", "015", "sandbox.3"]
+        assert columns(line)[2:-1] == shown
+
+    @pytest.mark.decision("D39")
+    async def test_requests_are_filtered_by_their_mode(self, paid: Sandbox) -> None:
+        of_s = await as_json(paid, "requests", "list", "--mode", "S")
+        of_p = await as_json(paid, "requests", "list", "--mode", "P")
+
+        assert (len(of_s["requests"]), of_p["requests"]) == (5, [])
 
     async def test_a_callback_has_what_its_last_attempt_came_to(self, paid: Sandbox) -> None:
         (_, line) = await printed(paid, "callbacks", "list", "--status", "delivered")

@@ -12,6 +12,7 @@ from sandbox_sim.domain.callbacks import callback_bodies, callbacks
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.callbacks import Callback, ReceiverResponse, Schedule
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
+from sandbox_sim.domain.money import read_json
 from tests.domain.samples import NOON, SETTLED, settled
 
 SCHEDULE = Schedule()
@@ -47,7 +48,7 @@ def test_without_a_key_a_callback_is_not_signed() -> None:
 @pytest.mark.decision("D27", "D29")
 @pytest.mark.parametrize("profile", Profile)
 def test_the_bytes_are_the_body_of_the_profile_in_its_order(profile: Profile) -> None:
-    sent = json.loads(composed(profile).body)
+    sent = read_json(composed(profile).body)
 
     assert list(sent.items()) == list(callback_bodies.BODIES[profile](settled(), SETTLED).items())
 

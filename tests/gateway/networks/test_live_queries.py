@@ -7,6 +7,7 @@ import pytest
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.gateway.networks.live_queries import LiveQueries
 from sandbox_sim.gateway.ports.network import SubmitResult
+from sandbox_sim.web.api.responses import render
 from tests.gateway.networks.desk import Desk
 from tests.records import SERVICE
 
@@ -50,3 +51,12 @@ async def test_what_did_not_fail_is_described_without_a_reason() -> None:
     await desk.pay()
 
     assert (await status_record(desk))["status_desc"] == "Transaction Pending"
+
+
+async def test_a_balance_has_all_its_digits() -> None:
+    desk = Desk()
+    await desk.fund("99999999999999999.99")
+
+    reply = await LiveQueries(desk.store).account_balance(SERVICE)
+
+    assert '"payout_balance":99999999999999999.99,' in render(reply, "R1").body.decode()

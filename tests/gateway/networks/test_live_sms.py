@@ -11,11 +11,12 @@ import pytest
 from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsRequest
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.networks.live_records import LiveRecords
-from sandbox_sim.gateway.networks.manual_actions import LiveActions
+from sandbox_sim.gateway.networks.manual_actions import Decision, LiveActions
 from sandbox_sim.gateway.ports.network import SubmitResult
 from tests.gateway.networks.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, TAKES_ALL, Desk
 from tests.records import SERVICE
@@ -224,3 +225,24 @@ async def test_a_message_without_an_outcome_waits_for_a_person() -> None:
     (message,) = await messages(desk)
     assert (found["operation"], found["transaction_id"]) == ("sms", message.processing_id)
     assert Decimal(found["amount"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "status", "units"), [(Status.SUCCESSFUL, "SENT", 9), (Status.FAILED, "REFUNDED", 10)]
+)
+async def test_a_person_settles_a_message_whose_answer_was_lost(
+    to: Status, status: str, units: int
+) -> None:
+    desk = await a_desk()
+    desk.first.results.append(LOST)
+    await send(desk)
+    await desk.run_due()
+    assert await statuses(desk) == ["QUEUED"]
+
+    (message,) = await messages(desk)
+    decision = Decision(to, "ama", "looked into the history of the other gateway")
+    actions = LiveActions(desk.store, desk.clock, desk.recorder)
+    await actions.settle(message.processing_id, decision)
+
+    assert await statuses(desk) == [status]
+    assert (await desk.balances())[UNITS] == units

@@ -17,6 +17,7 @@ IMPOSSIBLE = [
     ("sms", "status", "paid", "ACKNOWLEDGED, QUEUED, SENT, FAILED, REFUNDED"),
     ("requests", "operation", "refund", "collect, card, deposit"),
     ("requests", "code", "999", "000, 202, 370"),
+    ("requests", "mode", "X", "S, P, null"),
 ]
 
 

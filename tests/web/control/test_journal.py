@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import ask, assert_error
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.control_api import ask, assert_error, post
 from tests.web.wire import exchange, request_bytes
 
 
@@ -40,6 +40,7 @@ async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> 
         "why": "last digit 9 is a simulated decline (customer_number '0244000009')",
         "warnings": [],
         "answer": answer.body,
+        "mode": "S",
     }
     one = await ask(sandbox, "GET", f"/_sandbox/requests/{answer.headers['X-Sandbox-Request-Id']}")
     assert one.body["id"] == answer.headers["X-Sandbox-Request-Id"]
@@ -212,3 +213,54 @@ class TestSearching:
         wrong = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=x")
 
         assert_error(wrong, 400, "service_id")
+
+
+@pytest.mark.decision("D39")
+class TestMode:
+    """Every request shows the mode of its credentials, and the list filters by it."""
+
+    @pytest.fixture
+    async def sandbox(self, start_sandbox: StartSandbox) -> Sandbox:
+        sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
+        live_set = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+        return await start_sandbox(credentials=[sandbox_set, live_set])
+
+    async def test_it_is_that_of_the_credentials(self, sandbox: Sandbox) -> None:
+        for key, secret in (
+            ("sandbox_key", "sandbox_secret"),
+            ("live_key", "live_secret"),
+            ("live_key", "guessed"),
+        ):
+            header = b"Authorization: " + basic(key, secret).encode()
+            await exchange(sandbox, request_bytes("/sms/send", b"{}", header, credentials=False))
+
+        assert [entry["mode"] for entry in await journal(sandbox)] == [None, "P", "S"]
+        for mode in ("S", "P"):
+            assert [e["mode"] for e in await journal(sandbox, f"mode={mode}")] == [mode]
+        (unknown,) = await journal(sandbox, "mode=null")
+        assert (unknown["mode"], unknown["code"]) == (None, "100")
+
+    @pytest.mark.parametrize(
+        ("request_", "code"),
+        [
+            (request_bytes("/sms/send", agent=False), "403"),
+            (request_bytes("/nowhere"), "404"),
+            (request_bytes("/sms/send", b"{oh dear"), "400"),
+        ],
+        ids=["no user agent", "no such path", "no JSON"],
+    )
+    async def test_a_request_that_is_refused_has_it_too(
+        self, sandbox: Sandbox, request_: bytes, code: str
+    ) -> None:
+        await exchange(sandbox, request_)
+
+        (entry,) = await journal(sandbox)
+
+        assert (entry["mode"], entry["code"]) == ("S", code)
+
+    async def test_a_search_finds_by_it(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+
+        for mode, count in (("S", 1), ("P", 0), (None, 0)):
+            counted = await post(sandbox, "requests/count", match={"mode": mode})
+            assert counted.body == {"count": count}

@@ -1,7 +1,5 @@
 """What the control API and the metrics say about the networks of production. D32, D39."""
 
-import sys
-
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
@@ -84,40 +82,6 @@ async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unread
     assert account["breaker"]["faults"] == 5
     assert account["breaker"]["opened_at"] is not None
     assert await get(sandbox, "readyz") == {"status": "ready"}
-
-
-async def metrics(sandbox: Sandbox) -> dict[str, float]:
-    """The values by name and labels."""
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
-        assert answer.status == 200
-        assert answer.content_type == "text/plain"
-        lines = (await answer.text()).splitlines()
-    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    return {name: float(value) for name, value in pairs}
-
-
-async def test_the_metrics_count_submits_and_show_breakers(production: Sandbox) -> None:
-    await pay(production, "T1", "MTN")
-    for number in range(5):
-        await pay(production, f"D{number}", "VOD")
-
-    found = await metrics(production)
-
-    assert found['sandbox_sim_network_open_attempts{network="staging"}'] == 6
-    assert found['sandbox_sim_network_breaker_open{network="account"}'] == 1
-    assert found['sandbox_sim_network_breaker_open{network="staging"}'] == 0
-    assert found['sandbox_sim_network_faults_in_a_row{network="account"}'] == 5
-    assert found['sandbox_sim_network_submits_total{network="account",outcome="not_sent"}'] == 5
-
-
-async def test_without_its_package_the_metrics_say_what_to_install(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
-        assert answer.status == 501
-        assert "the extra metrics" in await answer.text()
 
 
 async def test_without_production_there_are_none(sandbox: Sandbox) -> None:

@@ -12,6 +12,7 @@ from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callback_bodies import BODIES, Profile
+from sandbox_sim.domain.json_text import compact
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import CATALOGUE
 from sandbox_sim.web.api.response_models import CALLBACK_MODELS
@@ -136,7 +137,7 @@ def test_the_callback_of_each_profile_is_described(document: Schema, profile: Pr
     own = {"$ref": f"#/components/schemas/{CALLBACK_MODELS[profile].__name__}"}
 
     for status in Status:
-        sent = BODIES[profile](transaction(status=status), NOON)
+        sent = json.loads(compact(BODIES[profile](transaction(status=status), NOON)))
         assert schema_of(document, own).is_valid(sent), status
         assert set(sent) == set(CALLBACK_MODELS[profile].__annotations__)
     assert own in body["content"]["application/json"]["schema"]["anyOf"]

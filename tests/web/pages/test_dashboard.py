@@ -86,6 +86,19 @@ class TestPayments:
         assert rows(await page(sandbox)) == []
         assert len(rows(await page(sandbox, "?view=requests"))) == 1
 
+    @pytest.mark.decision("D39")
+    async def test_a_request_shows_its_mode_and_is_found_by_it(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.session.post(f"{sandbox.url}/sms/send", headers={"Authorization": "Basic x"})
+
+        unknown, collection = rows(await page(sandbox, "?view=requests"))
+
+        assert "202 accepted mode S" in collection
+        assert "100 rejected mode unknown" in unknown
+        for search, found in (("mode:s", [collection]), ("mode:none", [unknown]), ("mode:p", [])):
+            assert rows(await page(sandbox, f"?view=requests&q={search}")) == found
+        assert len(rows(await page(sandbox, "?view=payments&q=mode:s"))) == 1
+
     async def test_many_payments_come_in_pages_each_once(self, sandbox: Sandbox) -> None:
         for number in range(60):
             declined = number % 3 == 0

@@ -24,6 +24,7 @@ from sandbox_sim.adapters.networks.http_client import (
     NoAnswer,
     retry_after,
 )
+from sandbox_sim.adapters.networks.json_members import document_of
 from sandbox_sim.adapters.networks.mtn_momo import messages
 from sandbox_sim.adapters.networks.mtn_momo.settings import (
     COLLECTION,
@@ -170,7 +171,7 @@ class MtnMomo:
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         """What a callback says. The address that it came to names the attempt."""
-        document = messages.document_of(raw.body)
+        document = document_of(raw.body)
         if not isinstance(document.get("status"), str):
             raise UnreadableNotification("the callback is not a JSON object with a status")
         outcome = messages.outcome_of(document)

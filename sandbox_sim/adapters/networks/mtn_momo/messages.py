@@ -1,10 +1,10 @@
 """The messages of the MTN MoMo API: a payment as it is sent, and what MTN says of it."""
 
 from collections.abc import Mapping
-from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
+from sandbox_sim.adapters.networks.json_members import document_of, text_of
 from sandbox_sim.adapters.networks.mtn_momo.failure_reasons import code_of, failure_reason
 from sandbox_sim.domain import money
 from sandbox_sim.domain.json_text import compact
@@ -25,8 +25,6 @@ _STATES: Final[Mapping[str, Outcome]] = MappingProxyType(
 # among them: MTN sends it for lasting faults and also where it does not know.
 _REFUSALS: Final[Mapping[int, str]] = MappingProxyType({400: "400", 401: "500", 403: "500"})
 _IS_THERE: Final = "RESOURCE_ALREADY_EXIST"
-# A number that stands in the place of a text is no longer; 1E+999999 has a million digits.
-_MOST_DIGITS: Final = 40
 # MTN refuses longer messages.
 MOST_MESSAGE_CHARACTERS: Final = 160
 
@@ -44,15 +42,6 @@ def payment(request: SubmitRequest, party: str) -> bytes:
             "payeeNote": message,
         }
     ).encode()
-
-
-def document_of(body: bytes) -> Mapping[str, Any]:
-    """A JSON object with exact numbers; empty where the body is none."""
-    try:
-        document = money.read_json(body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def submit_result(status: int, body: bytes) -> SubmitResult:
@@ -77,7 +66,7 @@ def status_result(status: int, body: bytes, reference: str, transaction_id: str)
     if outcome is Outcome.UNKNOWN:
         return StatusResult(Outcome.UNKNOWN, reason=_in_words(status, document))
     echoed = echo(document)
-    external_id = _text(document.get("externalId"))
+    external_id = text_of(document.get("externalId"))
     # MTN repeats our transaction_id and not the reference; another one speaks of another payment.
     repeated = reference if external_id and external_id == transaction_id else external_id
     return StatusResult(
@@ -90,7 +79,7 @@ def status_result(status: int, body: bytes, reference: str, transaction_id: str)
 
 def outcome_of(document: Mapping[str, Any]) -> Outcome:
     """The outcome of a payment; UNKNOWN for a word that MTN does not document."""
-    return _STATES.get(_text(document.get("status")), Outcome.UNKNOWN)
+    return _STATES.get(text_of(document.get("status")), Outcome.UNKNOWN)
 
 
 def failure(document: Mapping[str, Any], outcome: Outcome) -> str:
@@ -100,23 +89,15 @@ def failure(document: Mapping[str, Any], outcome: Outcome) -> str:
 
 def network_id(document: Mapping[str, Any]) -> str:
     """MTN's own identifier of a payment; empty until it succeeded."""
-    return _text(document.get("financialTransactionId"))
+    return text_of(document.get("financialTransactionId"))
 
 
 def echo(document: Mapping[str, Any]) -> Echo:
     """The amount and the currency that MTN repeats; None where it does not."""
     return Echo(
         amount=money.amount_of(document.get("amount")),
-        currency=_text(document.get("currency")) or None,
+        currency=text_of(document.get("currency")) or None,
     )
-
-
-def _text(value: object) -> str:
-    """A text; the documentation also has whole numbers in its place."""
-    if isinstance(value, Decimal):
-        is_short = value.adjusted() < _MOST_DIGITS
-        return format(value, "f") if is_short and value == value.to_integral_value() else ""
-    return value if isinstance(value, str) else ""
 
 
 def _in_words(status: int, document: Mapping[str, Any]) -> str:

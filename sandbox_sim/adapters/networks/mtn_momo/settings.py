@@ -2,9 +2,15 @@
 
 from typing import Annotated, Final, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from sandbox_sim.adapters.networks.settings import AdapterSettings, BaseUrl
+from sandbox_sim.adapters.networks.settings import (
+    AdapterSettings,
+    BaseUrl,
+    HeaderSecret,
+    HeaderWord,
+    User,
+)
 
 COLLECTION: Final = "collection"
 DISBURSEMENT: Final = "disbursement"
@@ -18,26 +24,7 @@ class Account(NamedTuple):
     api_key: str
 
 
-def _fits_a_header(text: str) -> str:
-    if not all("!" <= character <= "~" for character in text):
-        raise ValueError("must be ASCII without blanks and line breaks")
-    return text
-
-
-def _secret_fits_a_header(secret: SecretStr) -> SecretStr:
-    _fits_a_header(secret.get_secret_value())
-    return secret
-
-
-def _is_a_user(text: str) -> str:
-    if ":" in text:
-        raise ValueError("must be without a colon")
-    return _fits_a_header(text)
-
-
-_Word = Annotated[str, Field(min_length=1), AfterValidator(_fits_a_header)]
-_User = Annotated[str, AfterValidator(_is_a_user)]
-_Key = Annotated[SecretStr, AfterValidator(_secret_fits_a_header)]
+_Word = Annotated[HeaderWord, Field(min_length=1)]
 
 
 class MtnMomoSettings(AdapterSettings):
@@ -48,12 +35,12 @@ class MtnMomoSettings(AdapterSettings):
     currency: str = Field(
         "GHS", pattern=r"^[A-Z]{3}$", description="The only currency of the target environment."
     )
-    collection_subscription_key: _Key = Field(SecretStr(""), description="For collections.")
-    collection_api_user: _User = Field("", description="Of the same product.")
-    collection_api_key: _Key = Field(SecretStr(""), description="Of the same product.")
-    disbursement_subscription_key: _Key = Field(SecretStr(""), description="For payouts.")
-    disbursement_api_user: _User = Field("", description="Of the same product.")
-    disbursement_api_key: _Key = Field(SecretStr(""), description="Of the same product.")
+    collection_subscription_key: HeaderSecret = Field(SecretStr(""), description="For collections.")
+    collection_api_user: User = Field("", description="Of the same product.")
+    collection_api_key: HeaderSecret = Field(SecretStr(""), description="Of the same product.")
+    disbursement_subscription_key: HeaderSecret = Field(SecretStr(""), description="For payouts.")
+    disbursement_api_user: User = Field("", description="Of the same product.")
+    disbursement_api_key: HeaderSecret = Field(SecretStr(""), description="Of the same product.")
     callback: bool = Field(
         True,
         description="Send X-Callback-Url. MTN takes it only if the API user has the host of "

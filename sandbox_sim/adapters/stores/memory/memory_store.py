@@ -119,7 +119,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
             return [*self._services.values(), *live.values()]
         return [*self._services_of(service_id), *([live[service_id]] if service_id in live else [])]
 
-    def _in_mode(self, mode: ServiceMode, service_id: int) -> Service:
+    def _in_mode(self, mode: ServiceMode | None, service_id: int) -> Service:
         return (self._live_services if mode is _LIVE else self._services)[service_id]
 
     def _of(self, record: Callback | Message) -> Service:
@@ -211,7 +211,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def add_entries(self, entries: Sequence[Entry]) -> None:
         removed: list[tuple[Service, list[PlacedEntry]]] = []
         for entry in entries:
-            service = self._services[entry.service_id or NO_SERVICE]
+            service = self._in_mode(entry.mode, entry.service_id or NO_SERVICE)
             dropped = [service.entries.popleft()] if len(service.entries) >= KEPT_REQUESTS else []
             service.dropped += len(dropped)
             service.entries.append((next(self._numbers), entry))
@@ -226,7 +226,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         self.undo.append(undo)
 
     async def list_entries(self, listing: Listing) -> Sequence[Entry]:
-        lists = [reversed(service.entries) for service in self._services_of(listing.service_id)]
+        lists = [reversed(service.entries) for service in self._both_modes(listing.service_id)]
         found = merged_page(lists, listing, lambda place: place[1].id, itemgetter(0))
         return [entry for _, entry in found]
 
@@ -239,7 +239,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         return cleared
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        return sum(service.dropped for service in self._services_of(service_id))
+        return sum(service.dropped for service in self._both_modes(service_id))
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._of(messages[0])

@@ -105,7 +105,7 @@ class MemoryState(Rollback):
         self._clock_state: ClockState | None = None
         self._first_free: int | None = None
         self._snapshots: dict[str, tuple[Snapshot, SnapshotData]] = {}
-        # Of production mode: callbacks and claimed jobs, which no reset touches.
+        # Of production mode: callbacks, SMS, requests and claimed jobs, which no reset touches.
         self._live_services: dict[int, Service] = defaultdict(self._new_service)
         self._live_claims: dict[int, QueuedJob] = {}
         self._clear()

@@ -213,6 +213,7 @@ def from_entry(entry: Entry) -> Row:
         _storable(entry.request.decode("utf-8", "replace")),
         *(entry.http_status, entry.code, entry.rule, _storable(entry.why)),
         *(warnings, entry.answer.decode(), entry.duration_ms),
+        entry.mode and entry.mode._value_,
     )
 
 
@@ -221,8 +222,9 @@ def to_entry(row: Row) -> Entry:
     values = dict(zip(ENTRY, row, strict=True))
     bodies = {name: values[name].encode() for name in ("request", "answer")}
     warnings = tuple(json.loads(values["warnings"]))
+    mode = values["mode"] and ServiceMode(values["mode"])
     values.update(at=to_datetime(values["at"]), service_id=values["service_id"] or None)
-    return Entry(**{**values, **bodies, "warnings": warnings})
+    return Entry(**{**values, **bodies, "warnings": warnings, "mode": mode})
 
 
 def from_clock_state(state: ClockState) -> Row:

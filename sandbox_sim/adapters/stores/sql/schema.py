@@ -17,9 +17,13 @@ OF_SERVICES: Final = (
     *("requests", "journals", "rules"),
 )
 OF_ALL: Final = ("inbox",)
-# The rows of these tables that a reset and a snapshot take: those of mode S.
+# The rows of these tables that a reset and a snapshot take: all but those of mode P.
 _LIVE_KINDS: Final = ", ".join(f"'{kind}'" for kind in sorted(LIVE_KINDS))
-OF_MODE_S: Final = {"jobs": f"kind NOT IN ({_LIVE_KINDS})", "callbacks": "mode = 'S'"}
+OF_MODE_S: Final = {
+    "jobs": f"kind NOT IN ({_LIVE_KINDS})",
+    "callbacks": "mode = 'S'",
+    "requests": "coalesce(mode, 'S') = 'S'",
+}
 
 MIGRATIONS: Final = (
     """
@@ -371,6 +375,19 @@ CREATE UNIQUE INDEX live_messages_by_position ON live_messages (service_id, posi
 CREATE INDEX live_messages_by_id ON live_messages (processing_id);
 CREATE INDEX live_messages_by_batch ON live_messages (batch_id) WHERE batch_id IS NOT NULL;
 CREATE INDEX live_messages_by_time ON live_messages (created_at);
+""",
+    # The mode of requests; NULL where no credentials were recognised, and in those from before.
+    """
+ALTER TABLE requests ADD COLUMN mode TEXT;
+DROP INDEX requests_by_service;
+CREATE INDEX requests_by_service ON requests (service_id, number, mode);
+
+-- As `journals`, for the requests of mode P.
+CREATE TABLE live_journals (
+    service_id BIGINT PRIMARY KEY,
+    kept BIGINT NOT NULL,
+    dropped BIGINT NOT NULL
+);
 """,
     # The parts in which messages go to a network, each with an identifier of its own.
     """

@@ -24,10 +24,10 @@ ALTER TABLE transactions ADD COLUMN note TEXT NOT NULL DEFAULT 'none';
 DELETE FROM jobs;
 ALTER TABLE transactions ADD COLUMN note TEXT;
 """
-# The tables that migration 4 adds.
+# The tables of production mode, which migration 4 and later ones add.
 LIVE_TABLES = (
     *("live_transactions", "attempts", "accounts", "holds", "entries", "legs"),
-    *("raw_notifications", "exchanges", "live_messages", "message_parts"),
+    *("raw_notifications", "exchanges", "live_messages", "live_journals", "message_parts"),
 )
 # Two more migrations, so that the tests below apply several steps.
 ONE_DAY = (*TODAY, ADD_A_COLUMN, ADD_A_TABLE)
@@ -144,6 +144,9 @@ async def test_a_file_without_addresses_kept_apart_is_read_as_before(
         "DROP INDEX inbox_sizes",
         "ALTER TABLE inbox DROP COLUMN size",
         "ALTER TABLE callbacks DROP COLUMN mode",
+        "DROP INDEX requests_by_service",
+        "ALTER TABLE requests DROP COLUMN mode",
+        "CREATE INDEX requests_by_service ON requests (service_id, number)",
         *(f"DROP TABLE {each}" for each in LIVE_TABLES),
         "PRAGMA user_version = 1",
     )

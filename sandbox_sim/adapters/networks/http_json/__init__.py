@@ -1,0 +1,1 @@
+"""Any HTTP API as a network, described in the configuration. Source: D39."""

@@ -1,0 +1,114 @@
+"""docs/networks/alerts.md: its metrics are those of /_sandbox/metrics, and its rules are whole."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
+from sandbox_sim.domain.networks.outcomes import Outcome
+from sandbox_sim.domain.response_codes import CATALOGUE
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.docs.pages import Page, code
+from tests.production.payments import PAYMENT
+from tests.web.control_api import DEAD
+
+pytestmark = pytest.mark.decision("D39")
+
+PAGE = Page("docs/networks/alerts.md")
+LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+# Of Prometheus itself: whether a target could be scraped.
+OF_PROMETHEUS = {"up"}
+METRIC = re.compile(r"\bsandbox_sim_[a-z_]+\b(?!\.)")
+
+
+def rules() -> list[dict[str, Any]]:
+    """The rules of the page."""
+    _, text = PAGE.blocks("yaml")
+    (group,) = yaml.safe_load(text)["groups"]
+    found: list[dict[str, Any]] = group["rules"]
+    return found
+
+
+@pytest.fixture
+async def production(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway with a network that has a payment, and with an attempt at its callback."""
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"staging": {"adapter": "simulated"}},
+        routes=[{"network": "staging"}],
+        callback_hosts={"allow": ["127.0.0.0/8"]},
+    )
+    body = {**PAYMENT, "callback_url": DEAD}
+    headers = {"Authorization": basic("live_key", "live_secret")}
+    assert (await sandbox.post("/make_payment", body, **headers)).code == "202"
+    while "sandbox_sim_callback_attempts_total" not in await served(sandbox):
+        await sandbox.advance(seconds=1)
+    return sandbox
+
+
+async def served(sandbox: Sandbox) -> dict[str, set[str]]:
+    """The names of the metrics that are served, each with its labels."""
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 200
+        families = list(text_string_to_metric_families(await answer.text()))
+    return {sample.name: set(sample.labels) for family in families for sample in family.samples}
+
+
+async def test_every_metric_is_in_the_table_with_its_labels(production: Sandbox) -> None:
+    rows = PAGE.table("Metrics")
+
+    shown = {code(name): set(re.findall(r"`(\w+)`", labels)) for name, labels, *_ in rows}
+    assert shown == await served(production)
+
+
+async def test_every_metric_of_a_rule_is_served(production: Sandbox) -> None:
+    metrics = await served(production)
+
+    for rule in rules():
+        named = set(METRIC.findall(rule["expr"]))
+        assert named <= metrics.keys(), rule["alert"]
+        assert named or "up{" in rule["expr"]
+        labels = set(re.findall(r"(?<=by \()\w+|(?<=\$labels\.)\w+", str(rule)))
+        for name in named:
+            assert labels <= metrics[name], rule["alert"]
+
+
+@pytest.mark.parametrize(
+    ("label", "values"),
+    [
+        ("outcome", set(Outcome)),
+        ("state", {DeliveryState.DELIVERED, DeliveryState.RETRYING, DeliveryState.FAILED}),
+    ],
+)
+def test_the_values_of_a_label_are_those_of_the_code(label: str, values: set[str]) -> None:
+    (row,) = (row for row in PAGE.table("Metrics") if f"`{label}`" in row[1])
+
+    assert set(re.findall(rf'{label}="(\w+)"', PAGE.text)) <= values
+    assert set(re.findall(r"`(\w+)`", row[2])) == values
+
+
+def test_the_codes_of_the_rules_are_response_codes() -> None:
+    assert set(re.findall(r'code="(\w+)"', PAGE.text)) <= CATALOGUE.keys()
+
+
+def test_every_rule_has_what_prometheus_needs_and_says_what_to_do() -> None:
+    for rule in rules():
+        assert rule.keys() <= {"alert", "expr", "for", "annotations"}, rule["alert"]
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+        assert rule["annotations"]["summary"].endswith(".")
+
+    named = {code(name.strip()) for row in PAGE.table("What to do") for name in row[0].split(",")}
+    assert named <= {rule["alert"] for rule in rules()}
+
+
+def test_the_scrape_asks_for_the_metrics() -> None:
+    scrape, _ = map(yaml.safe_load, PAGE.blocks("yaml"))
+
+    (job,) = scrape["scrape_configs"]
+    assert job["metrics_path"] == "/_sandbox/metrics"
+    assert f'job="{job["job_name"]}"' in rules()[0]["expr"]

@@ -1,0 +1,151 @@
+"""`GET /_sandbox/metrics`: requests, callbacks, jobs, the store and networks, for Prometheus."""
+
+import asyncio
+import sys
+from unittest.mock import patch
+
+import pytest
+
+from sandbox_sim.gateway.ports import StoreError
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.payments import PAYMENT
+from tests.web.control_api import DEAD
+
+pytestmark = pytest.mark.decision("D39")
+
+LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+# Nothing listens on port 9.
+UPSTREAM = {
+    "adapter": "upstream",
+    "base_url": "http://127.0.0.1:9",
+    "client_key": "far_key",
+    "secret_key": "far_secret",
+}
+
+
+async def metrics(sandbox: Sandbox) -> dict[str, float]:
+    """The values by name and labels."""
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 200
+        assert answer.content_type == "text/plain"
+        lines = (await answer.text()).splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name.removeprefix("sandbox_sim_"): float(value) for name, value in pairs}
+
+
+async def test_requests_are_counted_by_path_and_code(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.collect(transaction_id="T3")
+    await sandbox.collect(transaction_id="T2", customer_number="0540000001")
+    await sandbox.status()
+    await sandbox.post("/no/such/path", {})
+    await sandbox.post("/nor/this/one", {})
+
+    found = await metrics(sandbox)
+
+    assert {name: value for name, value in found.items() if name.startswith("requests")} == {
+        'requests_total{code="202",path="/make_payment"}': 2,
+        'requests_total{code="019",path="/make_payment"}': 1,
+        'requests_total{code="000",path="/get_transaction_status"}': 1,
+        'requests_total{code="404",path="other"}': 2,
+    }
+
+
+async def test_attempts_at_callbacks_are_counted_by_what_followed(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.collect(transaction_id="T2", callback_url=DEAD)
+    await sandbox.advance(hours=1)
+
+    found = await metrics(sandbox)
+
+    assert found['callback_attempts_total{state="delivered"}'] == 1
+    assert found['callback_attempts_total{state="failed"}'] == 1
+    assert found['callback_attempts_total{state="retrying"}'] >= 1
+    assert found["callbacks_waiting"] == 0
+
+
+async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbox) -> None:
+    never = asyncio.Event()
+
+    async def silence(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await never.wait()
+        writer.close()
+
+    receiver = await asyncio.start_server(silence, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{receiver.sockets[0].getsockname()[1]}/"
+    for number in range(40):
+        await sandbox.collect(transaction_id=f"T{number}", callback_url=url)
+
+    advancing = asyncio.create_task(sandbox.advance(seconds=5))
+    while not (waiting := (await metrics(sandbox))["callbacks_waiting"]):
+        pass
+
+    assert 0 < waiting < 40
+    never.set()
+    advancing.cancel()
+    await asyncio.gather(advancing, return_exceptions=True)
+    receiver.close()
+
+
+async def test_the_store_says_how_late_its_jobs_are(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+
+    found = await metrics(sandbox)
+
+    assert (found["store_up"], found["jobs_late_seconds"]) == (1, 0)
+    assert found["store_seconds"] >= 0
+
+
+async def test_a_store_that_is_away_is_a_number_and_no_error(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"staging": {"adapter": "simulated"}},
+        routes=[{"network": "staging"}],
+    )
+    away = StoreError("the database is away")
+    with patch("sandbox_sim.adapters.stores.memory.memory_store.MemoryStore.run", side_effect=away):
+        found = await metrics(sandbox)
+
+    assert found["store_up"] == 0
+    assert found['network_breaker_open{network="staging"}'] == 0
+    unknown = {"jobs_late_seconds", "store_seconds", 'network_open_attempts{network="staging"}'}
+    assert found.keys() & unknown == set()
+
+
+async def test_submits_are_counted_and_breakers_shown(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"staging": {"adapter": "simulated"}, "account": UPSTREAM},
+        routes=[{"network": "account", "nw": ["VOD"]}, {"network": "staging"}],
+    )
+    headers = {"Authorization": basic("live_key", "live_secret")}
+    url = "https://shop.test/callback"
+    for number, nw in enumerate(["MTN", *["VOD"] * 5]):
+        name = f"T{number}"
+        body = {**PAYMENT, "transaction_id": name, "nw": nw, "callback_url": url}
+        await sandbox.post("/make_payment", body, **headers)
+
+    found = await metrics(sandbox)
+
+    assert found['network_open_attempts{network="staging"}'] == 6
+    assert found['network_submits_total{network="staging",outcome="pending"}'] == 6
+    assert found['network_submits_total{network="account",outcome="not_sent"}'] == 5
+    assert found['network_breaker_open{network="staging"}'] == 0
+    assert found['network_breaker_open{network="account"}'] == 1
+    assert found['network_faults_in_a_row{network="account"}'] == 5
+
+
+async def test_without_its_package_the_metrics_say_what_to_install(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 501
+        assert "the extra metrics" in await answer.text()
