@@ -10,7 +10,7 @@ from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
 from sandbox_sim.gateway.ports.network import NetworkEvents, Notification
 from tests.gateway.networks.desk import Desk
-from tests.gateway.networks.test_live_sms import UNITS, a_desk, messages, send, statuses
+from tests.gateway.networks.texting import UNITS, a_desk, messages, send, statuses
 
 pytestmark = pytest.mark.decision("D39")
 

@@ -7,6 +7,7 @@ frozen clock. A `position` does the same for the messages of a service, without 
 
 from typing import Final
 
+from sandbox_sim.adapters.stores.sql.message_part_table import MESSAGE_PARTS
 from sandbox_sim.domain.jobs import LIVE_KINDS
 
 # The tables whose rows belong to a service, and those that all services share. A reset empties them
@@ -389,20 +390,7 @@ CREATE TABLE live_journals (
     dropped BIGINT NOT NULL
 );
 """,
-    # The parts in which messages go to a network, each with an identifier of its own.
-    """
-CREATE TABLE message_parts (
-    serial {serial},
-    network TEXT NOT NULL,
-    attempt_id TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    total INTEGER NOT NULL,
-    network_id TEXT NOT NULL,
-    outcome TEXT NOT NULL
-);
-CREATE UNIQUE INDEX message_parts_by_attempt ON message_parts (attempt_id, number);
-CREATE INDEX message_parts_by_network_id ON message_parts (network, network_id);
-""",
+    MESSAGE_PARTS,
 )
 
 
