@@ -33,7 +33,7 @@ function receiptText(id, state) {
 function sendReceipt(id, state) {
   return new Promise((resolve, reject) => {
     const session = [...bound].pop();
-    if (!session) return reject(new Error("nobody is bound"));
+    if (!session) return reject(new Error("no connection is bound"));
     session.once("close", () => resolve(null));
     session.deliver_sm(
       {

@@ -197,7 +197,7 @@ async def test_an_intermediate_notification_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["Hello", "id:1 sub:001 dlvrd:001 stat:DELIVRD err:000"])
-async def test_a_message_of_a_phone_is_no_receipt_whatever_its_text(
+async def test_a_message_of_a_phone_is_no_receipt_with_any_text(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
