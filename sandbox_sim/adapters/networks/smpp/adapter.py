@@ -164,7 +164,7 @@ class Smpp:
         if result.outcome is Outcome.PENDING:
             self._throttle.speed_up()
             await self._taken(attempt_id, part, answer)
-        return result, statuses.name_of(answer.status) in statuses.THROTTLED
+        return result, result.reason in statuses.THROTTLED
 
     async def _asked(
         self, connection: SmscConnection | None, attempt_id: str, part: Part
@@ -264,7 +264,9 @@ class Smpp:
 def _read(answer: Pdu) -> SubmitResult:
     """What an answer to a `submit_sm` says of its part."""
     name = statuses.name_of(answer.status)
-    if answer.command == pdus.SUBMIT_SM | pdus.ANSWER and answer.status == statuses.OK:
+    if answer.command not in {pdus.SUBMIT_SM | pdus.ANSWER, pdus.GENERIC_NACK}:
+        return SubmitResult(Outcome.UNKNOWN, reason="the SMSC answered something else")
+    if answer.command != pdus.GENERIC_NACK and answer.status == statuses.OK:
         return SubmitResult(Outcome.PENDING, network_id=answer.message_id)
     if name in statuses.THROTTLED:
         return SubmitResult(Outcome.REFUSED, code=Code.TOO_MANY_REQUESTS, reason=name)

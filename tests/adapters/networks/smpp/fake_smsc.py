@@ -6,6 +6,7 @@ SMSC that others wrote, in `test_node_smsc.py`.
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections import deque
 from collections.abc import AsyncIterator
@@ -35,6 +36,7 @@ class Broken(Enum):
     ANSWER_AND_CLOSE = auto()
     SILENCE = auto()
     ANOTHER_COMMAND = auto()
+    NACK = auto()
 
 
 Reply = int | Broken
@@ -123,9 +125,9 @@ class FakeSmsc:
         self.send(_HEADER.pack(16, command, 0, self._sequence))
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["FakeSmsc"]:
+    async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator["FakeSmsc"]:
         """Listen on 127.0.0.1 and a free port, inside of the context."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self
@@ -181,7 +183,9 @@ class FakeSmsc:
             self.silences += 1
             self._late.append((writer, sequence))
         elif reply is Broken.ANOTHER_COMMAND:
-            writer.write(written(ENQUIRE_LINK | ANSWER, 0, sequence))
+            writer.write(written(ENQUIRE_LINK | ANSWER, RINVDSTADR, sequence))
+        elif reply is Broken.NACK:
+            writer.write(written(ANSWER, 0x03, sequence))
         elif reply is Broken.HALF_ANSWER:
             writer.write(written(SUBMIT_SM | ANSWER, 0, sequence, b"1\0")[:10])
         elif reply is Broken.ANSWER_AND_CLOSE:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.adapters.networks.smpp.fake_smsc import FakeSmsc
-from tests.adapters.networks.smpp.network import until
+from tests.adapters.networks.smpp.network import PASSWORD, until
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.web.control_api import post
 
@@ -44,9 +44,7 @@ async def texting(start_sandbox: StartSandbox) -> AsyncIterator[Texting]:
             production=True,
             allow_memory=True,
             credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
-            networks={
-                "sms": {"adapter": "smpp", "host": "127.0.0.1", "port": smsc.port, **account}
-            },
+            networks={"sms": {"adapter": "smpp", "password": PASSWORD, **account}},
             routes=[{"network": "sms"}],
         )
         sandbox.headers["Authorization"] = basic("live_key", "live_secret")

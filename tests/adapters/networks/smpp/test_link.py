@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import ssl
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+import trustme
 
 from sandbox_sim.domain.networks.outcomes import Outcome
 from tests.adapters.networks.smpp.fake_smsc import (
@@ -164,6 +167,23 @@ async def test_an_answer_to_nothing_is_passed_over() -> None:
         assert (await each.send()).outcome is Outcome.PENDING
 
     assert len(each.smsc.binds) == 1
+
+
+async def test_with_tls_the_certificate_of_the_smsc_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, theirs = trustme.CA(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(theirs)
+    async with FakeSmsc().running(theirs) as smsc:
+        async with sending(smsc, tls=True) as each:
+            unknown = await each.send()
+        authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        async with sending(smsc, tls=True) as each:
+            known = await each.send()
+
+    assert (unknown.outcome, known.outcome) == (Outcome.NOT_SENT, Outcome.PENDING)
+    assert "certificate verify failed" in unknown.reason
 
 
 async def test_health_says_whether_we_are_bound_and_as_whom() -> None:

@@ -109,6 +109,15 @@ async def test_a_lost_answer_is_unknown_and_the_message_is_never_sent_again(
     assert len(each.smsc.submits) == 1
 
 
+async def test_a_request_that_the_smsc_does_not_understand_is_refused() -> None:
+    async with sending_to_fake() as each:
+        each.smsc.replies.append(Broken.NACK)
+
+        result = await each.send()
+
+    assert (result.outcome, result.reason) == (Outcome.REFUSED, "ESME_RINVCMDID")
+
+
 async def test_an_answer_to_something_else_is_unknown() -> None:
     async with sending_to_fake() as each:
         each.smsc.replies.append(Broken.ANOTHER_COMMAND)
