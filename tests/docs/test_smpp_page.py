@@ -1,7 +1,6 @@
 """docs/networks/smpp.md: its commands with the SMSC of others, and its tables."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,12 +10,10 @@ import pytest
 from sandbox_sim.adapters.networks.smpp import statuses
 from sandbox_sim.adapters.networks.smpp.settings import AddressType, ReceiptIds, SmppSettings
 from sandbox_sim.config_networks import NetworkTable
-from tests.adapters.networks.smpp.node_smsc import PACKAGE, SCRIPT, node_modules
-from tests.cli.processes import first_line, process
+from tests.adapters.networks.smpp.node_smsc import PACKAGE, node_modules
 from tests.docs.commands import shape
 from tests.docs.page_reader import Reader, free_port
-from tests.docs.pages import ROOT, Page, code
-from tests.requirements import missing
+from tests.docs.pages import Page, code
 
 PAGE = Page("docs/networks/smpp.md")
 
@@ -38,37 +35,15 @@ def reader(
         yield reader
 
 
-def install(words: list[str]) -> None:
-    """Install the SMSC as the page says, here."""
-    assert words == ["npm", "install", "--prefix", "smsc", PACKAGE]
-    done = subprocess.run(  # noqa: S603 -- as the page says
-        [*words, "--no-audit", "--no-fund"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        missing("node", f"npm cannot install {PACKAGE}: {done.stderr[-300:]}")
-
-
-def start_smsc(reader: Reader, words: list[str]) -> None:
-    """Start the SMSC; its script is in the clone."""
-    path, node, script, port = words
-    assert ROOT / script == SCRIPT
-    started = reader.servers.enter_context(
-        process("env", path, node, str(ROOT / script), reader.here(port))
-    )
-    assert first_line(started) == reader.here("SMSC ready at smpp://127.0.0.1:2775\n")
-
-
 @pytest.mark.timeout(180)  # the start of ten processes
 @pytest.mark.decision("D39")
 def test_the_page_leads_from_nothing_to_messages_that_are_sent_and_refunded(
     reader: Reader,
 ) -> None:
-    npm, smsc, *commands = PAGE.commands()
-    install(npm.words)
-    start_smsc(reader, smsc.words)
+    assert PAGE.commands()[0].words[-1] == PACKAGE  # the version of the other tests
     last = {}
 
-    for command in commands:
+    for command in PAGE.commands():
         printed = reader.run(command)
         if command.output:
             assert shape(printed) == shape(command.output), command.words
