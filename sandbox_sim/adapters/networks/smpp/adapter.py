@@ -156,7 +156,7 @@ class Smpp:
         connection = await (
             self._link.bound() if first else self._link.bound_within(self._within_s)
         )
-        answer = await self._asked(connection, attempt_id, part)
+        answer = await self._asked(connection, attempt_id, part, began_at)
         self._tell(attempt_id, part, answer, self._clock.monotonic() - began_at)
         if isinstance(answer, SubmitResult):
             return answer, False
@@ -167,16 +167,16 @@ class Smpp:
         return result, result.reason in statuses.THROTTLED
 
     async def _asked(
-        self, connection: SmscConnection | None, attempt_id: str, part: Part
+        self, connection: SmscConnection | None, attempt_id: str, part: Part, began_at: float
     ) -> Pdu | SubmitResult:
-        """The answer of the SMSC, or what it means that there is none."""
+        """The answer of the SMSC, or the result where there is none."""
         if connection is None:
             reason, fault = self._link.problem, self._link.is_transport
             return SubmitResult(Outcome.NOT_SENT, reason=reason, transport_fault=fault)
         try:
             return await connection.ask(
                 lambda sequence: pdus.submit_sm(sequence, part),
-                lambda answer: self._answered_late(attempt_id, part, answer),
+                lambda answer: self._answered_late(attempt_id, part, answer, began_at),
             )
         except NotWritten as error:
             return SubmitResult(Outcome.NOT_SENT, reason=str(error), transport_fault=True)
@@ -191,9 +191,9 @@ class Smpp:
         elif self._events is not None:
             await self._events.part_taken(attempt_id, part.number, part.total, key)
 
-    def _answered_late(self, attempt_id: str, part: Part, answer: Pdu) -> None:
+    def _answered_late(self, attempt_id: str, part: Part, answer: Pdu, began_at: float) -> None:
         """An answer came after the submit ended as UNKNOWN: it still counts."""
-        self._tell(attempt_id, part, answer, self._within_s)
+        self._tell(attempt_id, part, answer, self._clock.monotonic() - began_at)
         task = asyncio.create_task(self._take_late(attempt_id, part, answer))
         self._later.add(task)
         task.add_done_callback(self._later.discard)

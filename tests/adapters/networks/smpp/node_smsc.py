@@ -1,12 +1,11 @@
 """The SMSC of the npm package `smpp`, which others wrote, as a process of its own."""
 
 import json
-import os
 import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,7 +37,7 @@ def node_modules(config: pytest.Config) -> Path:
             installed = npm_install(Path(own))
             if installed.returncode:
                 missing("node", f"npm cannot install {PACKAGE}: {installed.stderr[-300:]}")
-            if not found.exists():  # another worker of the tests was faster
+            with suppress(OSError):  # another worker of the tests was faster
                 (Path(own) / "node_modules").rename(found)
     return found
 
@@ -97,12 +96,8 @@ class NodeSmsc:
 def running(modules: Path) -> Iterator[NodeSmsc]:
     """The SMSC on free ports, inside of the context."""
     node = shutil.which("node") or "node"
-    environment = ["env", f"NODE_PATH={modules}", *_PATH, node, str(SCRIPT), "0"]
-    with process(*environment) as started:
+    with process("env", f"NODE_PATH={modules}", node, str(SCRIPT), "0") as started:
         assert started.stdout is not None
         ready, steered = started.stdout.readline(), started.stdout.readline()
         assert ready.startswith("SMSC ready at smpp://127.0.0.1:"), ready
         yield NodeSmsc(int(ready.rpartition(":")[2]), steered.split()[-1])
-
-
-_PATH: Final = [f"PATH={os.environ.get('PATH', '')}"]

@@ -136,11 +136,14 @@ async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it
         assert each.events.parts == []
 
         each.smsc.ids.append("77")
+        each.clock.advance(5)
         each.smsc.answer_late()
         await until(lambda: each.events.parts)
 
     assert each.events.parts == [MessagePart("testnet", "A1", 1, 1, "77")]
     assert len(each.smsc.submits) == 1
+    told = [(exchange.duration_ms, exchange.answer_body) for exchange in each.events.exchanges]
+    assert told == [(10_000, ""), (15_000, "ESME_ROK 77")]
 
 
 async def test_a_refusal_that_comes_too_late_fails_the_message() -> None:
