@@ -1,6 +1,8 @@
 """The routes under `/_sandbox/` and what each of them needs."""
 
 from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sandbox_sim.bootstrap.production import health_groups, live_actions
@@ -8,7 +10,8 @@ from sandbox_sim.domain.control.user_rules import UserRuleKind
 from sandbox_sim.gateway.control.snapshots import Snapshots
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.ledger.live_ledger import LiveLedger
-from sandbox_sim.web.control.callback_retries import CallbackRetryRoutes
+from sandbox_sim.web.control.callbacks.doctor import DoctorRoutes
+from sandbox_sim.web.control.callbacks.retries import CallbackRetryRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.faults import FaultBody, FaultView
 from sandbox_sim.web.control.handlers import RouteGroup
@@ -23,6 +26,7 @@ from sandbox_sim.web.networks.attempts import AttemptRoutes
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.parts import Parts
+    from sandbox_sim.gateway.callbacks.receiver_examination import ReceiverExamination
 
 
 def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
@@ -37,6 +41,7 @@ def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
         AttemptRoutes(live_records),
         ManualActionRoutes(parts.records, parts.record_ids, parts.manual_actions, live),
         CallbackRetryRoutes(parts.callback_retries),
+        DoctorRoutes(parts.record_ids, partial(_receiver_examination, parts)),
         parts.inbox_routes(),
         ClockRoutes(parts.clock, parts.clock_control),
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
@@ -50,3 +55,19 @@ def route_groups(parts: "Parts") -> Sequence[RouteGroup]:
         SeedRoutes(parts.seeding(), parts.public_address),
         *parts.pages.groups,
     ]
+
+
+def _receiver_examination(parts: "Parts") -> "ReceiverExamination":
+    """Examines receivers, by the sender and the settings of callbacks."""
+    from sandbox_sim.gateway.callbacks import receiver_examination  # noqa: PLC0415 -- serve starts without it
+
+    return receiver_examination.ReceiverExamination(
+        parts.store,
+        parts.sender,
+        parts.clock,
+        parts.ids,
+        parts.clients.values(),
+        parts.callback_settings,
+        parts.settings.callback_routes(),
+        timedelta(seconds=parts.settings.callback_timeout_s),
+    )

@@ -21,6 +21,7 @@ from sandbox_sim.web.pages.login import LoginRoutes
 from sandbox_sim.web.pages.rules_page import RulesRoutes
 from sandbox_sim.web.pages.static_files import StaticRoutes
 from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.pages.texts import Texts
 from sandbox_sim.web.pages.timeline import Settings
 
 if TYPE_CHECKING:
@@ -32,8 +33,14 @@ class PageParts:
 
     def __init__(self, parts: "Parts") -> None:
         self._parts = parts
-        self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts)
-        self.files = StaticRoutes()
+        text = Texts()
+        self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts, text)
+        self.files = StaticRoutes(text)
+
+    @property
+    def _shared(self) -> bool:
+        """Whether other processes can serve the same state."""
+        return is_postgres(self._parts.settings.store)
 
     @property
     def groups(self) -> Sequence[RouteGroup]:
@@ -50,9 +57,7 @@ class PageParts:
             ),
             self._handset(),
             RulesRoutes(self.templates),
-            ChangeRoutes(
-                parts.store, parts.feed, parts.clock, shared=is_postgres(parts.settings.store)
-            ),
+            ChangeRoutes(parts.store, parts.feed, parts.clock, shared=self._shared),
             LoginRoutes(parts.settings.token, self.templates),
             self.files,
         ]
@@ -63,12 +68,12 @@ class PageParts:
             Handsets(parts.store, parts.clock, parts.settlement, parts.sandbox.allowlist),
             parts.feed,
             parts.clock,
-            HandsetCodes(parts.clock, parts.ids),
+            None if self._shared else HandsetCodes(parts.clock, parts.ids),
             self.templates,
             parts.public_address,
             token=settings.token,
             asks=settings.approval == "handset",
-            reachable=not settings.loopback,
+            serves_others=not settings.loopback,
         )
 
     def _dashboard(self) -> DashboardRoutes:
@@ -82,6 +87,7 @@ class PageParts:
             settings.callback_attempts,
             settings.callback_retry_interval_s,
             f"{first.client_key}:{secret}",
+            self.templates.text,
             number=next(iter(settings.allowed_numbers), f"{settings.allowed_prefixes[0]}000001"),
         )
         return DashboardRoutes(

@@ -257,12 +257,16 @@ class Parts:
     @cached_property
     def settlement(self) -> Settlement:
         """Begins and ends transactions."""
-        callback_settings = CallbackSettings(
+        return Settlement(self.ids, self.accounts, self.clients, self.callback_settings)
+
+    @cached_property
+    def callback_settings(self) -> CallbackSettings:
+        """How callbacks are written."""
+        return CallbackSettings(
             self.settings.callback_profile,
             self.settings.callback_profiles,
             self.settings.sign_callbacks,
         )
-        return Settlement(self.ids, self.accounts, self.clients, callback_settings)
 
     @cached_property
     def sms(self) -> Sms:

@@ -1,4 +1,4 @@
-"""The findings of `sandbox-sim doctor` as lines for people and as a document for machines."""
+"""The findings of `sandbox-sim doctor` as lines for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -7,7 +7,7 @@ import click
 
 from sandbox_sim.cli.tables import printable
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.receiver_checks import Exchange, Finding
+from sandbox_sim.domain.callbacks.receiver_checks import Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Assessment, Verdict
 from sandbox_sim.domain.redaction import redact_text
 from sandbox_sim.gateway.callbacks.doctor import Receiver
@@ -101,58 +101,3 @@ def _shortened(text: str) -> str:
     if len(line) > _SHOWN_CHARACTERS:
         line = f"{line[:_SHOWN_CHARACTERS]}…"
     return printable(line)
-
-
-def document(
-    receiver: Receiver, owner: str | None, findings: Sequence[Finding]
-) -> dict[str, object]:
-    """The whole report as JSON. `signed_with`: a client key, --secret-key, or null for unsigned.
-
-    judged: the profiles that the receiver must take; about the others there are notes.
-    """
-    verdicts = [finding.assessment.verdict for finding in findings]
-    return {
-        "url": redact_text(receiver.url),
-        "profiles": list(receiver.profiles),
-        "judged": [each for each in receiver.profiles if receiver.judges(each)],
-        "signed_with": owner,
-        "timeout_s": receiver.timeout.total_seconds(),
-        "healthy": Verdict.WRONG not in verdicts,
-        "counts": {verdict.value: verdicts.count(verdict) for verdict in Verdict},
-        "checks": [_row(finding) for finding in findings],
-    }
-
-
-def _row(finding: Finding) -> dict[str, object]:
-    """One finding; `sent` and `came` are null if nothing was sent for it."""
-    verdict, says, remedy = finding.assessment
-    row: dict[str, object] = {
-        "check": finding.check,
-        "profile": finding.profile,
-        "verdict": verdict,
-        "says": says,
-        "remedy": remedy or None,
-        "sent": None,
-        "came": None,
-    }
-    if finding.exchange is not None:
-        row |= _exchange(finding.sends, finding.exchange)
-    return row
-
-
-def _exchange(sends: str, exchange: Exchange) -> dict[str, object]:
-    callback, response = exchange
-    return {
-        "sent": {
-            "what": sends,
-            "transaction_id": callback.transaction_id,
-            "headers": callback.headers,
-            "body": callback.body,
-        },
-        "came": {
-            "status_code": response.status_code,
-            "body": response.body,
-            "duration_ms": response.duration_ms,
-            "problem": response.problem,
-        },
-    }

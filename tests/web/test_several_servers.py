@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, CookieJar, web
 
 from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
@@ -218,6 +218,36 @@ async def test_a_card_page_is_opened_at_one_and_paid_at_the_other(start: Start) 
     await other.session.post(page, data={"choice": "pay"}, allow_redirects=False)
 
     assert (await other.status()).data["status"] == "000"
+
+
+@pytest.mark.decision("D33")
+async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A code would be known to one process only, so the phone logs in."""
+    said: list[str] = []
+
+    def drawn(text: str) -> str:
+        said.append(text)
+        return text
+
+    monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
+    public = "http://gateway.test"
+    settings = {"control_token": "s3cret", "host": "0.0.0.0", "public_url": public}
+    one, other = await start(**settings), await start(**settings)
+    browser = {"Accept": "text/html"}
+    page = f"{one.url}/_sandbox/handset/0244000001"
+    async with one.session.get(page, headers=browser | {"Authorization": "Bearer s3cret"}) as seen:
+        assert "The phone asks for the control token once" in await seen.text()
+
+    jar = CookieJar(unsafe=True)
+    async with ClientSession(headers=browser, cookie_jar=jar) as phone:
+        async with phone.get(said[0].replace(public, other.url)) as login:
+            asked = login.url.query["next"]
+            assert login.url.path == "/_sandbox/login"
+        form = {"token": "s3cret", "next": asked}
+        async with phone.post(login.url.with_query(None), data=form) as seen:
+            assert (seen.status, seen.url.path_qs) == (200, "/_sandbox/handset/0244000001?alone")
 
 
 @pytest.mark.decision("D18")

@@ -26,6 +26,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.receiver_checks import Finding
 from sandbox_sim.domain.callbacks.receiver_verdicts import Verdict
+from sandbox_sim.gateway.callbacks import receiver_report
 from sandbox_sim.gateway.callbacks.doctor import Receiver
 
 
@@ -60,9 +61,9 @@ def run(
     try:
         if as_json:
             findings = asyncio.run(_all(receiver, orders))
-            document = report.document(receiver, key.owner, findings)
-            document |= _tested(findings, configured, orders)
-            click.echo(json.dumps(document, indent=2))
+            document = receiver_report.shown(receiver, key.owner, findings)
+            tested = _tested(findings, configured, orders)
+            click.echo(json.dumps({**document, **tested}, indent=2))
         else:
             click.echo(report.introduction(receiver, key.owner))
             findings = asyncio.run(_examine_and_print(receiver, orders))

@@ -152,6 +152,7 @@ WANT_SIGNATURE: Final = (
 )
 
 _NOT_REACHED: Final[Mapping[FailureKind | None, str]] = {
+    FailureKind.SETTING: "Add this host to the setting callback_hosts, if callbacks may go there.",
     FailureKind.ADDRESS: "Give an address such as https://shop.example/callback.",
     FailureKind.HOST: (
         "Check the spelling of the name, and that the DNS of this machine resolves it."
@@ -192,11 +193,16 @@ _UNKNOWN_IDS: Final = "if it looks up the payment, let it acknowledge unknown on
 
 def _remedy(response: ReceiverResponse) -> str:
     """What to do about a genuine callback that was not acknowledged."""
-    match response.status_code:
-        case None if response.failure_kind is FailureKind.TIMEOUT:
-            return _ACKNOWLEDGE_FIRST
-        case None:
-            return "Look into the receiver's log: it should have sent an HTTP response."
+    if response.status_code is not None:
+        return remedy_of_status(response.status_code)
+    if response.failure_kind is FailureKind.TIMEOUT:
+        return _ACKNOWLEDGE_FIRST
+    return "Look into the receiver's log: it should have sent an HTTP response."
+
+
+def remedy_of_status(code: int) -> str:
+    """What to do about a receiver that answers a genuine callback with this HTTP status."""
+    match code:
         case 401 | 403:
             return (
                 "Check that it has the secret key that signed this callback, that it verifies the "
@@ -208,13 +214,12 @@ def _remedy(response: ReceiverResponse) -> str:
             return "Let this address accept POST."
         case 429:
             return "Exclude callbacks from the rate limit: many may arrive at once."
-        case code if 300 <= code < 400:
+        case _ if 300 <= code < 400:
             return "Give the gateway the address that it redirects to (https? a slash at the end?)."
-        case code if 400 <= code < 500:
+        case _ if 400 <= code < 500:
             return (
-                "Let it accept this body, or choose with --profile the ones that your account "
-                "gets; "
-                f"{_UNKNOWN_IDS}."
+                "Let it accept this body, or choose the profiles that your account gets (--profile "
+                f"of the doctor, and the setting callback_profile); {_UNKNOWN_IDS}."
             )
         case _:
             return "Look into the receiver's log: it failed while processing this callback."

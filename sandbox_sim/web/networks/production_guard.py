@@ -1,8 +1,9 @@
 """What the control API refuses while production is on. Source: D39.
 
-The clock decides when networks are asked, so it cannot be changed. Overrides, faults, reset, seed,
-snapshots and the deletion of requests never touch what is of mode P; one that names a service which
-only clients of mode P may use is a mistake, and gets HTTP 409.
+The clock decides when networks are asked, so it cannot be changed. A sample callback of the doctor
+says that a payment was made, so none is sent. Overrides, faults, reset, seed, snapshots and the
+deletion of requests never touch what is of mode P; one that names a service which only clients of
+mode P may use is a mistake, and gets HTTP 409.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from sandbox_sim.web.control.callbacks.doctor import DOCTOR
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.routes import Route
 
@@ -37,6 +39,8 @@ def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
         return replace(route, handler=_refuse_clock, errors=errors)
+    if route.path == DOCTOR:
+        return replace(route, handler=_refuse_doctor)
     if (route.method, route.path) in _OF_THE_SANDBOX:
         return replace(route, handler=partial(_checked, route, is_only_live), errors=errors)
     return route
@@ -44,6 +48,13 @@ def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
 
 async def _refuse_clock(_request: web.Request, _asked: object) -> web.Response:
     return error_response(PRODUCTION, "Production is on, so gateway time cannot be changed")
+
+
+async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
+    text = (
+        "Production is on, so no sample callbacks are sent: they would say that payments were made"
+    )
+    return error_response(PRODUCTION, f"{text}; run sandbox-sim doctor URL in its place")
 
 
 async def _checked(

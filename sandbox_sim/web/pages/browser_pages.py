@@ -47,16 +47,14 @@ class BrowserPages:
         if path.removeprefix(prefix) in {"", "/", CONTROL_PREFIX}:
             location = {hdrs.LOCATION: f"{prefix}{CONTROL_PREFIX}/"}
             return web.Response(status=303, headers=location)
+        text = self._templates.text
         if path in self._paths:
-            text = (
-                f"{path} is an operation of the gateway: programs send it a POST with JSON and "
-                "credentials. The dashboard can send one for you."
-            )
-            title, status = "This path takes POST", 405
+            title, why = text("message.takes_post"), text("message.takes_post_why", path=path)
+            status = 405
         else:
-            text = f"The gateway has no path {redact_text(path)}."
-            title, status = "No such page", 404
-        answer = await self._templates.message(request, title, text, status=status)
+            title, why = text("message.none"), text("message.none_why", path=redact_text(path))
+            status = 404
+        answer = await self._templates.message(request, title, why, status=status)
         if status == 405:
             answer.headers[hdrs.ALLOW] = hdrs.METH_POST
         return answer

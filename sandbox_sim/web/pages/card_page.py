@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from yarl import URL
 
 from sandbox_sim.domain.payments.card_page import PAY_PAGES, Choice
-from sandbox_sim.domain.payments.transactions import WORDING, Status
+from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.gateway.payments.card_page import CardPages, Page
 from sandbox_sim.web.pages.formats import money
 from sandbox_sim.web.pages.templates import Templates
@@ -50,6 +50,7 @@ class CardPageRoutes:
     ) -> None:
         self._pages = pages
         self._templates = templates
+        self._text = templates.text
         self._test_cards = test_cards
         self._auto_complete_ms = auto_complete_ms
 
@@ -94,14 +95,17 @@ class CardPageRoutes:
             form = await request.post()
             choice = Choice(str(form.get("choice", "")))
         except ValueError:  # no choice, or a body that is no form
-            context = {"title": "Nothing was chosen", "text": "Choose Pay, Let it fail or Cancel."}
+            context = {
+                "title": self._text("card.nothing_chosen"),
+                "sentence": self._text("card.choose"),
+            }
             return await self._page(request, "card_gone.html", context, status=400)
         given = {name: str(form.get(name, "")) for name in ("card_number", "expiry", "cvc")}
         problem = _problem(given) if choice is Choice.PAY else None
         card_page_id = request.match_info["id"]
         if problem is not None:
             page = await self._pages.view(card_page_id, opening=True)
-            page = None if page is None else page._replace(problem=problem)
+            page = None if page is None else page._replace(problem=self._text(problem))
             return await self._answer(request, page)
         card_number = "".join(given["card_number"].split())
         page = await self._pages.choose(card_page_id, choice, card_number)
@@ -112,15 +116,14 @@ class CardPageRoutes:
 
     async def _answer(self, request: web.Request, page: Page | None) -> web.Response:
         if page is None:
-            text = "The payment page does not exist, or its 15 minutes are over."
-            gone = {"title": "No such payment", "text": text}
+            gone = {"title": self._text("card.none"), "sentence": self._text("card.none_why")}
             return await self._page(request, "card_gone.html", gone, status=404)
         transaction, payment = page.transaction, page.transaction.payment
         context: dict[str, object] = {
             "amount": f"{payment.currency_code} {money(payment.amount)}",
             "reference": payment.reference,
             "status": transaction.status.value,
-            "outcome": WORDING[transaction.status].description,
+            "outcome": self._text(f"outcome.{transaction.status}"),
             "landing_page": transaction.landing_address,
             "card": payment.party,
             "asks_for_card": payment.uses_card_entry,
@@ -142,11 +145,11 @@ class CardPageRoutes:
 
 
 def _problem(given: Mapping[str, str]) -> str | None:
-    """What is wrong with the form of the expiry or the CVC. What was left out is not checked."""
+    """The text about an expiry or a CVC of a wrong form. What was left out is not checked."""
     if given["expiry"] and not _EXPIRY.fullmatch(given["expiry"].strip()):
-        return "The expiry must be a month and a year, such as 12 / 29"
+        return "card.expiry_wrong"
     if given["cvc"] and not _CVC.fullmatch(given["cvc"].strip()):
-        return "The CVC must have 3 or 4 digits"
+        return "card.cvc_wrong"
     return None
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from aiohttp import web
 
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
+from sandbox_sim.domain.control.faults import FAULT_STATUSES
 from sandbox_sim.domain.control.listing import Listing as PageOf
 from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
 from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
@@ -32,15 +33,7 @@ from sandbox_sim.web.pages.troubles import troubles_of
 from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
 
-VIEWS: Final = {
-    "payments": "Payments",
-    "callbacks": "Callbacks",
-    "sms": "SMS",
-    "requests": "Requests",
-    "ledger": "Ledger",
-    "overrides": "Overrides",
-    "faults": "Faults",
-}
+VIEWS: Final = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 _RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
 _LEDGER_PAGE: Final = 100
@@ -88,7 +81,8 @@ class DashboardRoutes:
         needs_login: bool,
     ) -> None:
         self._templates = templates
-        self._listing = Listing(records)
+        self._text = templates.text
+        self._listing = Listing(records, self._text)
         self._details = Details(records, ledger)
         self._ledger = ledger
         self._rules = rules
@@ -123,7 +117,7 @@ class DashboardRoutes:
             "search": asked.search,
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
-            "troubles": troubles_of(callbacks),
+            "troubles": troubles_of(callbacks, self._text),
             "needs_login": self._needs_login,
             "url": settings.url,
             "number": asked.search.number or settings.number,
@@ -136,7 +130,8 @@ class DashboardRoutes:
         content: dict[str, Any] = {
             "rows": (), "next": None, "open": "", "chosen": bool(asked.open), "timeline": None,
             "postings": (), "audits": (), "rules": (), "profiles": [*Profile],
-            "samples": samples_json(settings.url),
+            "fault_statuses": FAULT_STATUSES,
+            "samples": samples_json(settings.url, self._text),
         }  # fmt: skip
         if asked.view in _WITH_DETAIL:
             page = await self._listing.page(asked.view, asked.search, asked.after or None)
@@ -170,4 +165,4 @@ class DashboardRoutes:
         }
 
     async def _clock_context(self) -> Mapping[str, Any]:
-        return {**clock_shown(self._clock), "jobs": await due_jobs(self._store)}
+        return {**clock_shown(self._clock), "jobs": await due_jobs(self._store, self._text)}

@@ -96,9 +96,12 @@ class Details:
         of_payment = await self._of_payment(service_id, network_id, settings)
         if of_payment is not None:
             return of_payment
-        about = f"Service {service_id} · transaction {callback['transaction_id']}"
-        badge = Badge(callback["state"], callback["state"])
-        return Timeline("Callback", about, badge, tuple(callback_steps(callback, settings)))
+        text = settings.text
+        name = text("timeline.of_transaction", transaction=callback["transaction_id"])
+        about = f"{text('timeline.of_service', service=service_id)} · {name}"
+        badge = Badge(callback["state"], text(f"state.{callback['state']}"))
+        steps = tuple(callback_steps(callback, settings))
+        return Timeline(text("timeline.callback"), about, badge, steps)
 
     async def _of_message(self, name: str, settings: Settings) -> Timeline | None:
         message = await self._one(MESSAGES, {"processing_id": name})

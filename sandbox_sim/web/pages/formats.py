@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
 
-from sandbox_sim.domain.payments.transactions import Status
+from sandbox_sim.web.pages.texts import Texts
 
 # The colour of a state; the word beside it says the same.
 _TONES: Final[Mapping[str, str]] = MappingProxyType(
@@ -16,30 +16,6 @@ _TONES: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("dropped", "REFUNDED", "missing", "003", "info"), "info"),
     }
 )
-_STATUS_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        Status.SUCCESSFUL.value: "successful",
-        Status.FAILED.value: "failed",
-        Status.PENDING.value: "pending",
-        Status.CANCELLED.value: "cancelled",
-    }
-)
-_OPERATIONS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "collect": "Collection",
-        "card": "Card",
-        "deposit": "Deposit",
-        "payout": "Payout",
-        "bill": "Bill",
-        "airtime": "Airtime",
-        "status": "Status query",
-        "balance": "Balance query",
-        "sms": "SMS",
-        "bulk-sms": "Bulk SMS",
-        "sms-history": "SMS history",
-        "sms-balance": "SMS balance",
-    }
-)
 
 
 def tone(state: str) -> str:
@@ -47,14 +23,14 @@ def tone(state: str) -> str:
     return _TONES.get(state, "bad")
 
 
-def status_words(status: str) -> str:
+def status_words(text: Texts, status: str) -> str:
     """A status code with its word, such as `000 successful`."""
-    return f"{status} {_STATUS_WORDS.get(status, '')}".strip()
+    return f"{status} {text(f'status.{status}')}"
 
 
-def operation_name(operation: str | None) -> str:
+def operation_name(text: Texts, operation: str | None) -> str:
     """The name of an operation; `Request` for what names none."""
-    return _OPERATIONS.get(operation or "", operation or "Request")
+    return text(f"operation.{operation or 'none'}")
 
 
 def clock_time(iso: str | None) -> str:
@@ -100,8 +76,6 @@ def compact_json(document: object) -> str:
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "tone": tone,
-        "status_words": status_words,
-        "operation_name": operation_name,
         "clock_time": clock_time,
         "exact_time": exact_time,
         "money": money,

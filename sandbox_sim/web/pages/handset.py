@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Final, TypedDict
+from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 from pydantic import Field
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.control.events import EventFilter, EventType
+from sandbox_sim.domain.hosts import is_loopback
 from sandbox_sim.domain.payments import transactions
 from sandbox_sim.domain.payments.approval import HANDSET_PAGES, Decision, Prompt
 from sandbox_sim.domain.payments.transactions import TransactionView
@@ -82,8 +84,9 @@ class EnterQuery(Input):
 class HandsetRoutes:
     """Routes under `/_sandbox/handset/`.
 
+    codes: let a phone in without the token; None where several processes can serve.
     token: the setting `control_token`; None where none is needed. asks: whether the setting
-    `approval` sends prompts. reachable: whether other devices reach this server.
+    `approval` sends prompts. serves_others: whether other devices reach this server.
     """
 
     def __init__(
@@ -91,23 +94,24 @@ class HandsetRoutes:
         handsets: Handsets,
         feed: Feed,
         clock: Clock,
-        codes: HandsetCodes,
+        codes: HandsetCodes | None,
         templates: Templates,
         public_address: PublicAddress,
         *,
         token: str | None,
         asks: bool,
-        reachable: bool,
+        serves_others: bool,
     ) -> None:
         self._handsets = handsets
         self._feed = feed
         self._clock = clock
         self._codes = codes
         self._templates = templates
+        self._text = templates.text
         self._public_address = public_address
         self._token = token
         self._asks = asks
-        self._reachable = reachable
+        self._serves_others = serves_others
 
     def routes(self) -> Sequence[Route]:
         """The routes of handsets."""
@@ -156,9 +160,9 @@ class HandsetRoutes:
         """The phone."""
         number = self._number(request)
         if number is None:
-            title = "No such handset"
-            text = f"{redact_text(request.match_info['number'])} is not on the allowlist."
-            return await self._templates.message(request, title, text, status=404)
+            name = redact_text(request.match_info["number"])
+            title, why = self._text("handset.none"), self._text("handset.none_why", number=name)
+            return await self._templates.message(request, title, why, status=404)
         records = await self._handsets.view(number)
         context = {
             **self._screen(number, records),
@@ -166,22 +170,23 @@ class HandsetRoutes:
             "asks": self._asks,
             "now": iso(self._clock.now()),
             "frozen": self._clock.state.frozen_at is not None,
-            "reachable": self._reachable,
+            "serves_others": self._serves_others,
+            "logs_in": self._token is not None and self._codes is None,
             "qr_code": "",
             "address": "",
         }
         if not context["alone"]:
             context["address"] = self._own_address(request, number)
-            context["qr_code"] = qr_code(self._code_address(context["address"]))
+            if not is_loopback(urlsplit(context["address"]).hostname or ""):
+                context["qr_code"] = qr_code(self._code_address(context["address"]))
         return await self._templates.page(request, "handset.html", context)
 
-    @staticmethod
-    def _screen(number: str, records: HandsetRecords) -> dict[str, Any]:
+    def _screen(self, number: str, records: HandsetRecords) -> dict[str, Any]:
         prefix = number[:4]
         network = msisdn.NETWORK_OF_PREFIX.get(prefix, "")
         return {
             "number": number,
-            "network": _NETWORKS.get(network, "Mobile"),
+            "network": _NETWORKS.get(network) or self._text("handset.other_network"),
             "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
             "prompts": [_shown(each) for each in records.prompts],
         }
@@ -225,10 +230,9 @@ class HandsetRoutes:
     async def enter(self, request: web.Request, asked: EnterQuery) -> web.Response:
         """Exchange a code for a cookie."""
         number = self._number(request)
-        if number is None or not self._codes.use(asked.code):
-            title = "This code works no more"
-            text = "A code works once, within ten minutes. Scan a new one from the handset page."
-            return await self._templates.message(request, title, text, status=404)
+        if number is None or self._codes is None or not self._codes.use(asked.code):
+            title, why = self._text("handset.code_over"), self._text("handset.code_over_why")
+            return await self._templates.message(request, title, why, status=404)
         prefix = request.path.partition(CONTROL_PREFIX)[0]
         location = f"{prefix}{HANDSET_PAGES}/{number}?alone"
         headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store"}
@@ -248,8 +252,8 @@ class HandsetRoutes:
         return f"{self._public_address(request)}{HANDSET_PAGES}/{number}"
 
     def _code_address(self, address: str) -> str:
-        """What the QR code says: with a code of its own where a phone would have to log in."""
-        if self._token is None:
+        """What the QR code says: with a code of its own, in place of a login."""
+        if self._token is None or self._codes is None:
             return f"{address}?alone"
         return f"{address}/enter?code={self._codes.new()}"
 

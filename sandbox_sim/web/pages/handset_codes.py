@@ -14,7 +14,11 @@ _MOST_CODES: Final = 200
 
 
 class HandsetCodes:
-    """Codes that were shown and not used yet. They are kept in this process only."""
+    """Codes that were shown and not used yet.
+
+    They are kept in this process only. Where several serve one state, another process could be the
+    one that a phone reaches, so there a phone logs in with the token in place of a code.
+    """
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock

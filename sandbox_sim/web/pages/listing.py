@@ -22,6 +22,7 @@ from sandbox_sim.web.pages.rows import (
     sms_row,
 )
 from sandbox_sim.web.pages.search import Facts, Search
+from sandbox_sim.web.pages.texts import Texts
 
 PAGE_SIZE: Final = 50
 # One page reads at most so many records of a kind, so a search for what is not there ends soon.
@@ -39,7 +40,7 @@ _PAYMENTS: Final = frozenset(
         Operation.AIRTIME.value,
     }
 )
-_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, Facts]]]]] = {
+_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Texts, Any], tuple[Row, Facts]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, journal_row),
@@ -86,8 +87,9 @@ class _Stream:
 class Listing:
     """The lists of payments, callbacks, SMS and requests."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, text: Texts) -> None:
         self._records = records
+        self._text = text
 
     async def page(self, view: str, search: Search, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""
@@ -97,7 +99,7 @@ class Listing:
         stream = _Stream(self._records, kind, _match(search), after)
         rows: list[Row] = []
         while await stream.peek() is not None and _goes_on(rows, stream):
-            row, facts = shown(stream.take())
+            row, facts = shown(self._text, stream.take())
             if search.accepts(facts):
                 rows.append(row)
         more = await stream.peek() is not None
@@ -113,7 +115,8 @@ class Listing:
 
         A request comes before its transaction, so in this order it is met after it. `oldest` is
         when the last transaction began that was taken: an accepted request that is not older has
-        its transaction in the list already, on this page or on an earlier one.
+        its transaction in the list already, on this page or on an earlier one. `seed` adds records
+        whose times are past, so a request can also be met before its transaction.
         """
         first, second, oldest = [*(after or "").split("~"), "", "", ""][:3]
         match = _match(search)
@@ -122,7 +125,8 @@ class Listing:
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
-        taken: dict[tuple[int, str], int] = {}
+        taken: dict[tuple[int, str], int] = {}  # the places of transactions without a request
+        asked: dict[tuple[int, str], int] = {}  # and of accepted requests without a transaction
         found: list[tuple[Any, Any]] = []  # a transaction and its request; one of them may be None
         kept = 0
         while kept < PAGE_SIZE and payments.read + requests.read < _MOST_READ:
@@ -130,10 +134,16 @@ class Listing:
             if payment is None and entry is None:
                 break
             if payment is not None and (entry is None or _begun(payment) >= entry["at"]):
-                taken[payment["service_id"], payment["transaction_id"]] = len(found)
-                found.append((payments.take(), None))
+                payments.take()
+                name = payment["service_id"], payment["transaction_id"]
+                place = asked.pop(name, None)
+                if place is not None and _begun(payment) >= found[place][1]["at"]:
+                    found[place] = (payment, found[place][1])
+                    continue
+                taken[name] = len(found)
+                found.append((payment, None))
                 oldest = _begun(payment)
-                kept += search.accepts(_row(payment, None, callbacks)[1])
+                kept += search.accepts(self._row(payment, None, callbacks)[1])
                 continue
             requests.take()
             place = taken.pop(_name(entry), None) if entry["code"] in _LEFT else None
@@ -142,27 +152,29 @@ class Listing:
             elif entry["code"] in _LEFT and oldest and entry["at"] >= oldest:
                 continue
             elif entry["operation"] in _PAYMENTS:
+                if entry["code"] in _LEFT:
+                    asked[_name(entry)] = len(found)
                 found.append((None, entry))
-                kept += search.accepts(request_row(entry)[1])
+                kept += search.accepts(request_row(self._text, entry)[1])
         rows = [
             row
             for payment, entry in found
-            for row, facts in [_row(payment, entry, callbacks)]
+            for row, facts in [self._row(payment, entry, callbacks)]
             if search.accepts(facts)
         ]
         more = await payments.peek() is not None or await requests.peek() is not None
         position = f"{payments.after or ''}~{requests.after or ''}~{oldest}"
         return RowPage(tuple(rows), position if more else None)
 
+    def _row(self, payment: Any, entry: Any, callbacks: Mapping[str, Any]) -> tuple[Row, Facts]:
+        if payment is None:
+            return request_row(self._text, entry)
+        callback = callbacks.get(payment["network_transaction_id"])
+        return payment_row(self._text, payment, entry, callback)
+
 
 # The codes after which there is a transaction (D15).
 _LEFT: Final = frozenset({*ACCEPTED, "015"})
-
-
-def _row(payment: Any, entry: Any, callbacks: Mapping[str, Any]) -> tuple[Row, Facts]:
-    if payment is None:
-        return request_row(entry)
-    return payment_row(payment, entry, callbacks.get(payment["network_transaction_id"]))
 
 
 def _goes_on(rows: list[Row], stream: _Stream) -> bool:

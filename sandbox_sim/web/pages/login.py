@@ -70,7 +70,7 @@ class LoginRoutes:
         if self._token is None:
             return _go(wanted)
         if not hmac.compare_digest(given, self._token.encode()):
-            problem = "This is not the control token. It is the setting control_token."
+            problem = self._templates.text("login.wrong")
             return await self._form(request, wanted, problem=problem, status=401)
         answer = _go(wanted)
         answer.set_cookie(

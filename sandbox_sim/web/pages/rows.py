@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sandbox_sim.domain.response_codes import ACCEPTED
 from sandbox_sim.web.pages.formats import money, operation_name, spaced, status_words
 from sandbox_sim.web.pages.search import Facts, facts_of
+from sandbox_sim.web.pages.texts import Texts
 
 Shown = Mapping[str, Any]
 
@@ -31,16 +32,21 @@ class Row(NamedTuple):
     note: str
 
 
-def payment_row(record: Shown, entry: Shown | None, callback: Shown | None) -> tuple[Row, Facts]:
+def payment_row(
+    text: Texts, record: Shown, entry: Shown | None, callback: Shown | None
+) -> tuple[Row, Facts]:
     """The row of a transaction. entry: its request, where the journal has it."""
     status, state = record["status"], None if callback is None else callback["state"]
     declined = entry is not None and entry["code"] == "015"
-    badge = Badge("015", "015 declined") if declined else Badge(status, status_words(status))
-    badges = (badge, Badge(state, f"callback {state}")) if state else (badge,)
+    words = text("row.declined") if declined else status_words(text, status)
+    badge = Badge("015" if declined else status, words)
+    badges: tuple[Badge, ...] = (badge,)
+    if state:
+        badges = (badge, Badge(state, text("row.callback", state=text(f"state.{state}"))))
     note = f"{record['transaction_id']} · {record['reference']}"
     if declined and entry is not None:
         note = entry["why"]
-    what = " · ".join(filter(None, _what(record["operation"], record["nw"], record["party"])))
+    what = " · ".join(filter(None, _what(text, record["operation"], record["nw"], record["party"])))
     row = Row(
         f"t:{record['service_id']}:{record['network_transaction_id']}",
         record["timeline"][0]["at"],
@@ -55,19 +61,20 @@ def payment_row(record: Shown, entry: Shown | None, callback: Shown | None) -> t
     return row, facts_of(record["operation"], states, state, texts, mode, rejected=declined)
 
 
-def request_row(entry: Shown) -> tuple[Row, Facts]:
+def request_row(text: Texts, entry: Shown) -> tuple[Row, Facts]:
     """The row of a request: of a payment that left no transaction, or of any other operation."""
     code, body = entry["code"], entry["request"] if isinstance(entry["request"], dict) else {}
     rejected = code not in ACCEPTED
     party = body.get("customer_number") or body.get("account_number") or ""
+    words = "row.rejected" if rejected else "row.accepted"
     row = Row(
         f"r:{entry['id']}",
         entry["at"],
-        " · ".join(filter(None, _what(entry["operation"], body.get("nw"), party)))
+        " · ".join(filter(None, _what(text, entry["operation"], body.get("nw"), party)))
         if entry["operation"]
         else f"{entry['method']} {entry['path']}",
         f"{body.get('currency_code') or 'GHS'} {money(body['amount'])}" if "amount" in body else "",
-        (Badge("bad" if rejected else "202", f"{code} {'rejected' if rejected else 'accepted'}"),),
+        (Badge("bad" if rejected else "202", text(words, code=code)),),
         entry["why"],
     )
     texts = (*row, entry["transaction_id"], party, entry["path"], entry["rule"], body)
@@ -75,37 +82,38 @@ def request_row(entry: Shown) -> tuple[Row, Facts]:
     return row, facts_of(entry["operation"], (code,), None, texts, mode, rejected=rejected)
 
 
-def journal_row(entry: Shown) -> tuple[Row, Facts]:
+def journal_row(text: Texts, entry: Shown) -> tuple[Row, Facts]:
     """The row of a request in the list of requests, which also shows its mode."""
-    row, facts = request_row(entry)
-    mode = Badge("info", f"mode {entry['mode'] or 'unknown'}")
-    return row._replace(badges=(*row.badges, mode)), facts
+    row, facts = request_row(text, entry)
+    mode = entry["mode"]
+    words = text("row.mode", mode=mode) if mode else text("row.unknown_mode")
+    return row._replace(badges=(*row.badges, Badge("info", words))), facts
 
 
-def callback_row(callback: Shown) -> tuple[Row, Facts]:
+def callback_row(text: Texts, callback: Shown) -> tuple[Row, Facts]:
     """The row of a callback."""
     attempts, state = callback["attempts"], callback["state"]
-    verdict = attempts[-1]["verdict"] if attempts else "not tried yet"
+    verdict = attempts[-1]["verdict"] if attempts else text("row.not_tried")
     row = Row(
         f"c:{callback['id']}",
         callback["created_at"],
         callback["url"],
-        f"{len(attempts)} attempt{'' if len(attempts) == 1 else 's'}",
-        (Badge(state, state),),
+        text("row.attempts", count=len(attempts)),
+        (Badge(state, text(f"state.{state}")),),
         f"{callback['transaction_id']} · {verdict}",
     )
     texts = (*row, callback["id"], callback["network_transaction_id"], callback["profile"])
     return row, facts_of(None, (state,), state, texts, callback["mode"])
 
 
-def sms_row(message: Shown) -> tuple[Row, Facts]:
+def sms_row(text: Texts, message: Shown) -> tuple[Row, Facts]:
     """The row of an SMS."""
-    status, pages = message["status"], message["page_count"]
+    status = message["status"]
     row = Row(
         f"m:{message['processing_id']}",
         message["created_at"],
-        f"{message['sender_id']} to {message['customer_number']}",
-        f"{pages} page{'' if pages == 1 else 's'}",
+        text("row.sms", sender=message["sender_id"], number=message["customer_number"]),
+        text("row.pages", count=message["page_count"]),
         (Badge(status, status),),
         message["message"][:160],
     )
@@ -113,5 +121,5 @@ def sms_row(message: Shown) -> tuple[Row, Facts]:
     return row, facts_of("sms", (status,), None, texts, message["mode"])
 
 
-def _what(operation: str | None, nw: object, party: object) -> tuple[str, str, str]:
-    return operation_name(operation), str(nw or ""), spaced(str(party or ""))
+def _what(text: Texts, operation: str | None, nw: object, party: object) -> tuple[str, str, str]:
+    return operation_name(text, operation), str(nw or ""), spaced(str(party or ""))

@@ -1,10 +1,15 @@
 """The requests that the dashboard offers to send, with the magic values that change an outcome."""
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sandbox_sim.domain.sample_requests import SAMPLES
 from sandbox_sim.web.pages.formats import operation_name
+from sandbox_sim.web.pages.texts import Texts
+
+# The text of a value, and the fields that it changes.
+Magic = tuple[str, Mapping[str, object]]
 
 _QUERIES: Final = {
     "status": ("/get_transaction_status", {"transaction_id": ""}),
@@ -13,22 +18,22 @@ _QUERIES: Final = {
     "sms-balance": ("/sms/balance", {}),
 }
 # Fields that change the outcome of a payment to a phone number, and what comes then.
-_MAGIC: Final = (
-    ("202, then 000", {"customer_number": "0244000001"}),
-    ("015 declined", {"customer_number": "0244000009"}),
-    ("019 not allowlisted", {"customer_number": "0540000000"}),
-    ("016 above the cap", {"amount": 10001}),
-    ("400 bad request", {"amount": "10"}),
+_MAGIC: Final[tuple[Magic, ...]] = (
+    ("send.settles", {"customer_number": "0244000001"}),
+    ("send.declined", {"customer_number": "0244000009"}),
+    ("send.not_allowlisted", {"customer_number": "0540000000"}),
+    ("send.above_cap", {"amount": 10001}),
+    ("send.bad_request", {"amount": "10"}),
 )
-_MAGIC_SMS: Final = (
-    ("sent", {"customer_number": "0244000001"}),
-    ("refunded", {"customer_number": "0244000009"}),
-    ("S002 not allowlisted", {"customer_number": "0540000000"}),
-    ("237 no units", {"service_id": 59}),
+_MAGIC_SMS: Final[tuple[Magic, ...]] = (
+    ("send.sms_sent", {"customer_number": "0244000001"}),
+    ("send.sms_refunded", {"customer_number": "0244000009"}),
+    ("send.sms_not_allowlisted", {"customer_number": "0540000000"}),
+    ("send.sms_no_units", {"service_id": 59}),
 )
 
 
-def samples_json(url: str) -> str:
+def samples_json(url: str, text: Texts) -> str:
     """The samples for static/send.js, as JSON. url: the address of the gateway.
 
     The script fills in the empty fields: a new `transaction_id`, and `request_time`.
@@ -45,17 +50,25 @@ def samples_json(url: str) -> str:
             fields |= {"request_time": ""}
             fields |= {"landing_page": f"{inbox}/thanks"} if sample.is_card else {}
         wallet = "customer_number" in sample.fields and not sample.is_card
-        magic: object
+        magic: Iterable[Magic]
         if wallet:
             magic = _MAGIC if sample.is_payment else _MAGIC_SMS
         else:
-            magic = (("succeeds", {k: sample.fields[k] for k in sample.declined}),
-                     ("fails", sample.declined))  # fmt: skip
-        samples.append(_sample(name, sample.path, fields, magic))
+            magic = (("send.succeeds", {k: sample.fields[k] for k in sample.declined}),
+                     ("send.fails", sample.declined))  # fmt: skip
+        samples.append(_sample(text, name, sample.path, fields, magic))
     for name, (path, own) in _QUERIES.items():
-        samples.append(_sample(name, path, {"service_id": 55, **own}, ()))
+        samples.append(_sample(text, name, path, {"service_id": 55, **own}, ()))
     return json.dumps(samples)
 
 
-def _sample(name: str, path: str, body: object, magic: object) -> dict[str, object]:
-    return {"name": operation_name(name), "path": path, "body": body, "magic": magic}
+def _sample(
+    text: Texts, name: str, path: str, body: object, magic: Iterable[Magic]
+) -> dict[str, object]:
+    return {
+        "operation": name,
+        "name": operation_name(text, name),
+        "path": path,
+        "body": body,
+        "magic": [(text(key), values) for key, values in magic],
+    }

@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from sandbox_sim.web.pages.texts import Texts
 from sandbox_sim.web.routes import Access, Answer, Route
 
 _FOLDER: Final = Path(__file__).with_name("static")
@@ -18,25 +19,28 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 ICON: Final = "icon.svg"
+# A module with the texts of the scripts; it is made, and no file.
+_TEXTS: Final = "texts.js"
 
 
 class StaticRoutes:
     """The files that pages load; they hold nothing secret and need no token."""
 
-    def __init__(self) -> None:
-        self._read = cache(_read)
+    def __init__(self, text: Texts) -> None:
+        self._text = text
+        self._read = cache(self._read_file)
 
     def routes(self) -> Sequence[Route]:
         """One route for each file."""
         route = partial(Route, group="Pages", access=Access.OPEN)
         return [
             route(
-                "GET", f"/_sandbox/static/{file.name}", partial(self._serve, file.name),
-                f"load {file.name} of the pages",
-                answers=(Answer(None, media_type=_TYPES[file.suffix]),),
+                "GET", f"/_sandbox/static/{name}", partial(self._serve, name),
+                f"load {name} of the pages",
+                answers=(Answer(None, media_type=_type_of(name)),),
             )
-            for file in sorted(_FOLDER.iterdir())
-            if file.suffix in _TYPES
+            for name in sorted([_TEXTS, *(file.name for file in _FOLDER.iterdir())])
+            if Path(name).suffix in _TYPES
         ]  # fmt: skip
 
     async def icon(self, _request: web.BaseRequest) -> web.Response:
@@ -48,9 +52,15 @@ class StaticRoutes:
 
     async def _file(self, name: str) -> web.Response:
         body = await asyncio.to_thread(self._read, name)
-        kind = _TYPES[Path(name).suffix]
-        return web.Response(body=body, content_type=kind, charset="utf-8", headers=_HEADERS)
+        return web.Response(
+            body=body, content_type=_type_of(name), charset="utf-8", headers=_HEADERS
+        )
+
+    def _read_file(self, name: str) -> bytes:
+        if name == _TEXTS:
+            return f"export default {self._text.of_scripts()};\n".encode()
+        return (_FOLDER / name).read_bytes()
 
 
-def _read(name: str) -> bytes:
-    return (_FOLDER / name).read_bytes()
+def _type_of(name: str) -> str:
+    return _TYPES[Path(name).suffix]

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
+from sandbox_sim.web.pages.texts import Texts
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML
 
 if TYPE_CHECKING:
@@ -32,12 +33,16 @@ class Templates:
 
     base_path: the setting; the addresses of a page outside `/_sandbox/` begin with it.
     framed_by: the hosts of other sites that may show our pages in frames.
+    text: every text that the pages show; in a template it is a function of the same name.
     """
 
-    def __init__(self, base_path: str, framed_by: Iterable[str] = ()) -> None:
+    def __init__(
+        self, base_path: str, framed_by: Iterable[str] = (), text: Texts | None = None
+    ) -> None:
         self._base_path = base_path
         self._frames = " ".join(host for host in framed_by if "[" not in host) or "'none'"
-        self._environment = cache(_load_environment)
+        self.text = text or Texts()
+        self._environment = cache(partial(_load_environment, self.text))
 
     async def page(
         self,
@@ -62,10 +67,10 @@ class Templates:
         )
 
     async def message(
-        self, request: web.BaseRequest, title: str, text: str, *, status: int
+        self, request: web.BaseRequest, title: str, sentence: str, *, status: int
     ) -> web.Response:
         """A page with one sentence, and links to the pages that there are."""
-        context = {"title": title, "text": text}
+        context = {"title": title, "sentence": sentence}
         return await self.page(request, "message.html", context, status=status)
 
     def _root(self, request: web.BaseRequest) -> str:
@@ -77,7 +82,7 @@ class Templates:
         return up + (prefix + CONTROL_PREFIX).lstrip("/")
 
 
-def _load_environment() -> "Environment":
+def _load_environment(text: Texts) -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- see above
 
     from sandbox_sim.web.pages.formats import FILTERS  # noqa: PLC0415
@@ -91,6 +96,7 @@ def _load_environment() -> "Environment":
         auto_reload=False,
     )
     environment.filters.update(FILTERS)
+    environment.globals["text"] = text.markup
     for name in environment.list_templates():
         environment.get_template(name)  # compile now: this runs in a thread
     return environment

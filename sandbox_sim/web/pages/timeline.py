@@ -12,10 +12,11 @@ from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
 from sandbox_sim.domain.timestamps import iso
 from sandbox_sim.web.pages.formats import as_json, money, operation_name, spaced, status_words, tone
 from sandbox_sim.web.pages.rows import Badge, Shown
+from sandbox_sim.web.pages.texts import Texts
 
 
 class Settings(NamedTuple):
-    """The settings that decide when the steps come.
+    """The settings that decide when the steps come, and the texts that they are written with.
 
     url: the address of the gateway, for commands to copy. number: one of the allowlist.
     """
@@ -26,6 +27,7 @@ class Settings(NamedTuple):
     callback_attempts: int
     callback_retry_interval_s: float
     credentials: str
+    text: Texts
     url: str = ""
     number: str = "0244000001"
 
@@ -36,7 +38,7 @@ class Act(NamedTuple):
     words: str
     path: str
     body: str = "{}"
-    done: str = "Done"
+    done: str = ""
     primary: bool = False
     key: str = ""
 
@@ -84,24 +86,16 @@ class Timeline(NamedTuple):
 
 # What to try where a receiver that did not acknowledge says one of these words.
 _ADVICE: Final = {
-    "transaction_id": "Your receiver reads transaction_id. The profile {profile} may not have it; "
-    "try the setting callback_profile = flat or superset.",
-    "KeyError": "Your receiver looks for a field that the profile {profile} does not have; try "
-    "the setting callback_profile = superset.",
+    "transaction_id": "timeline.advice_id",
+    "KeyError": "timeline.advice_field",
 }
-
-
-# Profiles without transaction_id, and advice where only the 2xx says that the callback was read.
+# Profiles without transaction_id: for them, only the 2xx says that the callback was read.
 _WITHOUT_ID: Final = frozenset({"trans", "trans_bare"})
-_UNREAD: Final = (
-    "Acknowledged, and the status was never asked for. Does your receiver read transaction_id? The "
-    "profile {profile} has trans_ref in its place: then try the setting callback_profile = flat."
-)
 # How a payment ended that its payer was asked for.
 _OF_PAYER: Final = {
-    "000": "Approved on the handset, or by hand.",
-    "001": "Declined on the handset, or by hand.",
-    "003": "No answer within the setting approval_timeout_s, or cancelled by hand.",
+    "000": "timeline.payer_approved",
+    "001": "timeline.payer_declined",
+    "003": "timeline.payer_silent",
 }
 
 
@@ -120,16 +114,16 @@ def of_payment(
     """
     steps = request_steps(entry, settings) if entry is not None else []
     steps.append(_settled(payment, entry, settings))
-    steps += [_posted(posting) for posting in postings]
+    steps += [_posted(posting, settings.text) for posting in postings]
     for callback in callbacks:
         steps += callback_steps(callback, settings, asked=asked)
     if not callbacks and payment["status"] != "002":
-        steps.append(_no_callback(payment))
+        steps.append(_no_callback(payment, settings.text))
     party = " ".join(filter(None, (payment["nw"], spaced(payment["party"]))))
     return Timeline(
         f"{payment['currency_code']} {money(payment['amount'])}",
-        f"{operation_name(payment['operation'])} · {party}",
-        Badge(payment["status"], status_words(payment["status"])),
+        f"{operation_name(settings.text, payment['operation'])} · {party}",
+        Badge(payment["status"], status_words(settings.text, payment["status"])),
         tuple(steps),
     )
 
@@ -140,61 +134,68 @@ def of_request(entry: Shown, settings: Settings) -> Timeline:
     about = f"{entry['method']} {entry['path']}"
     message = CATALOGUE[code].message if code in CATALOGUE else ""
     badge = Badge("202" if code in ACCEPTED else "bad", code)
-    title = operation_name(entry["operation"])
+    title = operation_name(settings.text, entry["operation"])
     return Timeline(title, f"{about} · {message}", badge, tuple(request_steps(entry, settings)))
 
 
 def of_message(message: Shown, postings: Sequence[Shown], settings: Settings) -> Timeline:
     """The timeline of an SMS. postings: what it cost, oldest first."""
-    status, units = message["status"], message["units_charged"]
-    queued = Step(
-        "good", "Taken", message["created_at"], None,
-        f"{message['char_count']} characters in {message['page_count']} pages; {units} units "
-        f"charged. Service {message['service_id']}, sender {message['sender_id']}.",
-        box=message["message"],
+    text, status = settings.text, message["status"]
+    badge = Badge(status, status)
+    facts = text(
+        "timeline.sms_facts", characters=message["char_count"],
+        pages=text("row.pages", count=message["page_count"]),
+        units=text("timeline.units", count=message["units_charged"]), service=message["service_id"],
+        sender=message["sender_id"],
     )  # fmt: skip
-    steps = [queued, *map(_posted, postings)]
-    after = f"After the setting sms_transition_ms = {settings.sms_transition_ms}."
+    taken = text("timeline.sms_taken")
+    queued = Step("good", taken, message["created_at"], None, facts, box=message["message"])
+    steps = [queued, *(_posted(posting, text) for posting in postings)]
+    after = text("timeline.sms_after", delay=settings.sms_transition_ms)
     if status == "SENT":
-        steps.append(Step("good", "Sent", message["sent_at"], Badge(status, status), after))
+        steps.append(Step("good", text("timeline.sms_sent"), message["sent_at"], badge, after))
     elif status == "REFUNDED":
-        why = "The last digit 9 is a simulated failure; the units are back on the balance."
-        steps.append(Step("info", "Refunded", None, Badge(status, status), f"{why} {after}"))
+        why = f"{text('timeline.sms_refunded_why')} {after}"
+        steps.append(Step("info", text("timeline.sms_refunded"), None, badge, why))
     else:
-        steps.append(Step("wait", "On its way", None, Badge(status, status), after))
+        steps.append(Step("wait", text("timeline.sms_on_its_way"), None, badge, after))
     return Timeline(
-        f"To {message['customer_number']}", f"SMS from {message['sender_id']}",
-        Badge(status, status), tuple(steps),
+        text("timeline.sms_to", number=message["customer_number"]),
+        text("timeline.sms_from", sender=message["sender_id"]),
+        badge, tuple(steps),
     )  # fmt: skip
 
 
 def request_steps(entry: Shown, settings: Settings) -> list[Step]:
     """What came, and what was answered."""
-    body = entry["request"]
-    about = [f"Service {entry['service_id']}"] if entry["service_id"] is not None else []
+    text, body, about = settings.text, entry["request"], []
+    if entry["service_id"] is not None:
+        about.append(text("timeline.of_service", service=entry["service_id"]))
     if entry["transaction_id"] is not None:
-        about.append(f"transaction {entry['transaction_id']}")
+        about.append(text("timeline.of_transaction", transaction=entry["transaction_id"]))
     if isinstance(body, dict) and isinstance(body.get("reference"), str):
-        about.append(f"reference {body['reference']}")
+        about.append(text("timeline.of_reference", reference=body["reference"]))
+    duration = f"{entry['duration_ms']:.1f}"
     code, good = entry["code"], entry["code"] in ACCEPTED
     message = CATALOGUE[code].message if code in CATALOGUE else ""
     return [
         Step(
-            "good", f"Request {entry['method']} {entry['path']}", entry["at"],
-            text=" · ".join(about),
-            details=(("Show body", as_json(body)),),
+            "good", text("timeline.request", method=entry["method"], path=entry["path"]),
+            entry["at"], text=" · ".join(about),
+            details=((text("timeline.show_body"), as_json(body)),),
             copies=(
-                ("Copy as curl", _curl(entry, settings)),
-                ("Copy as pytest", _pytest(entry)),
+                (text("timeline.copy_curl"), _curl(entry, settings)),
+                (text("timeline.copy_pytest"), _pytest(entry)),
             ),
         ),
         Step(
-            "good" if good else "bad", f"Answered in {entry['duration_ms']:.1f} ms", entry["at"],
+            "good" if good else "bad", text("timeline.answered", duration=duration), entry["at"],
             Badge("202" if good else "bad", code),
             _sentence(entry["why"]), entry["rule"],
             advice=" ".join(map(_sentence, entry["warnings"])),
             details=(
-                (f"HTTP {entry['http_status']}: {message}", as_json(entry["answer"])),
+                (text("timeline.http_answer", status=entry["http_status"], message=message),
+                 as_json(entry["answer"])),
             ),
         ),
     ]  # fmt: skip
@@ -205,32 +206,38 @@ def callback_steps(callback: Shown, settings: Settings, *, asked: bool = True) -
 
     asked: whether the client has asked for the status, which shows that it read the callback.
     """
-    attempts = callback["attempts"]
+    text, attempts = settings.text, callback["attempts"]
     steps = [_attempt(callback, attempt, settings) for attempt in attempts]
     if callback["state"] == "delivered" and not asked and callback["profile"] in _WITHOUT_ID:
-        steps[-1] = steps[-1]._replace(advice=_UNREAD.format(profile=callback["profile"]))
+        advice = text("timeline.advice_unread", profile=callback["profile"])
+        steps[-1] = steps[-1]._replace(advice=advice)
     path = f"callbacks/{quote(callback['id'], safe='')}"
-    resend = Act("Send again", f"{path}/resend", done="The callback is sent again", key="r")
-    retry = Act("Retry now", f"{path}/retry", done="The attempt was made", primary=True, key="r")
+    resend = Act(text("timeline.resend"), f"{path}/resend", done=text("timeline.resent"), key="r")
+    retry = Act(
+        text("timeline.retry"),
+        f"{path}/retry",
+        done=text("timeline.retried"),
+        primary=True,
+        key="r",
+    )
     state = callback["state"]
     if state == "retrying":
         due = attempts[-1]["next_attempt_at"]
         steps.append(
             Step(
-                "wait", f"Attempt {len(attempts) + 1}", due, None,
-                f"After the setting callback_retry_interval_s = "
-                f"{settings.callback_retry_interval_s:g}.",
+                "wait", text("timeline.attempt", number=len(attempts) + 1), due, None,
+                text("timeline.retries_after", seconds=f"{settings.callback_retry_interval_s:g}"),
                 acts=(retry,), asks=("resend",), target=f"{path}/resend", due=due,
             )
         )  # fmt: skip
     elif state == "pending":
-        text = callback["note"] or "It goes out when it is due and the answer was written."
-        steps.append(Step("wait", "Callback", callback["created_at"], None, _sentence(text)))
+        why = _sentence(callback["note"] or text("timeline.goes_out"))
+        steps.append(Step("wait", text("timeline.callback"), callback["created_at"], None, why))
     elif state == "dropped":
-        text = callback["note"] or "An override forbids its delivery."
+        why = _sentence(callback["note"] or text("timeline.forbidden"))
         steps.append(
-            Step("info", "Callback not sent", callback["created_at"], Badge(state, state),
-                 _sentence(text), acts=(resend,))
+            Step("info", text("timeline.not_sent"), callback["created_at"],
+                 Badge(state, text(f"state.{state}")), why, acts=(resend,))
         )  # fmt: skip
     else:
         last = steps[-1]
@@ -239,14 +246,13 @@ def callback_steps(callback: Shown, settings: Settings, *, asked: bool = True) -
 
 
 def _attempt(callback: Shown, attempt: Mapping[str, Any], settings: Settings) -> Step:
-    status = attempt["status_code"]
+    text, status, note = settings.text, attempt["status_code"], callback["note"]
     taken = status is not None and 200 <= status < 300
-    words = f"HTTP {status}" if status is not None else "no answer"
-    text = (
-        f"{_sentence(attempt['verdict'])} To {attempt['sent_to']} in {attempt['duration_ms']} ms."
-    )
-    response = attempt["response_body"]
-    hint = next((words for sign, words in _ADVICE.items() if not taken and sign in response), "")
+    words = f"HTTP {status}" if status is not None else text("timeline.no_answer")
+    where = text("timeline.attempt_to", address=attempt["sent_to"], duration=attempt["duration_ms"])
+    says = (_sentence(attempt["verdict"]), where, _sentence(note or ""))
+    response, profile = attempt["response_body"], callback["profile"]
+    hint = next((key for sign, key in _ADVICE.items() if not taken and sign in response), "")
     of = max(settings.callback_attempts, attempt["number"])
     signature = callback["signature"]
     sent = as_json(callback["body"])
@@ -254,75 +260,76 @@ def _attempt(callback: Shown, attempt: Mapping[str, Any], settings: Settings) ->
         sent = f"X-Service-Signature: {signature}\n\n{sent}"
     return Step(
         "good" if taken else "bad",
-        f"Callback, attempt {attempt['number']} of {of}",
+        text("timeline.attempt_of", number=attempt["number"], count=of),
         attempt["at"],
         Badge("202" if taken else "bad", words),
-        text + (f" {_sentence(callback['note'])}" if callback["note"] else ""),
+        " ".join(filter(None, says)),
         box=response,
-        advice=hint.format(profile=callback["profile"]),
-        details=((f"What was sent (profile {callback['profile']})", sent),),
+        advice=text(hint, profile=profile) if hint else "",
+        details=((text("timeline.what_was_sent", profile=profile), sent),),
     )
 
 
 def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
-    status, override = payment["status"], payment["override"]
+    text, status, override = settings.text, payment["status"], payment["override"]
+    badge = Badge(status, status_words(text, status))
     target = (
         f"transactions/{payment['service_id']}/{quote(payment['transaction_id'], safe='')}/settle"
     )
     approval = override is not None and is_approval(override["id"])
     if status == "002" and approval:
-        phone = Link(f"Open handset {spaced(payment['party'])}", f"handset/{payment['party']}")
+        words = text("timeline.open_handset", number=spaced(payment["party"]))
+        phone = Link(words, f"handset/{payment['party']}")
         due = _later(payment["timeline"][0]["at"], payment["override"]["delay_ms"])
         return Step(
-            "wait", "Waiting for the payer", due, Badge(status, status_words(status)),
-            "The handset asks for a PIN (setting approval). Without an answer it becomes 003.",
+            "wait", text("timeline.waits_for_payer"), due, badge, text("timeline.handset_asks"),
             "D33", links=(phone,), asks=("settle",), target=target, due=due,
         )  # fmt: skip
     if status == "002":
-        waits = (
-            f"The payment page decides; unopened it pays after card_auto_complete_ms = "
-            f"{settings.card_auto_complete_ms}."
-            if payment["operation"] == "card"
-            else f"It settles after the setting settle_delay_ms = {settings.settle_delay_ms}."
-        )
         if override is not None:
-            waits = f"An override applies: {json.dumps(override)}."
+            waits = text("timeline.override_applies", override=json.dumps(override))
+        elif payment["operation"] == "card":
+            waits = text("timeline.page_decides", delay=settings.card_auto_complete_ms)
+        else:
+            waits = text("timeline.settles_after", delay=settings.settle_delay_ms)
         return Step(
-            "wait", "Not settled yet", None, Badge(status, status_words(status)), waits,
+            "wait", text("timeline.not_settled"), None, badge, waits,
             asks=("settle",), target=target,
         )  # fmt: skip
     if entry is not None and entry["code"] == "015":
-        text = "The decline is simulated: it fails at once and sends no callback."
+        why = text("timeline.declined")
     elif approval:
-        text = _OF_PAYER[status]
+        why = text(_OF_PAYER[status])
     elif override is not None:
-        text = f"An override applied: {json.dumps(override)}."
+        why = text("timeline.override_applied", override=json.dumps(override))
     elif payment["operation"] == "card":
-        text = "Decided on the payment page, or by card_auto_complete_ms."
+        why = text("timeline.page_decided")
     else:
-        text = f"After the setting settle_delay_ms = {settings.settle_delay_ms}, or by hand."
+        why = text("timeline.settled_after", delay=settings.settle_delay_ms)
     at = payment["timeline"][-1]["at"]
-    return Step(tone(status), "Settled", at, Badge(status, status_words(status)), text)
+    return Step(tone(status), text("timeline.settled"), at, badge, why)
 
 
 def _later(at: str, delay_ms: int) -> str:
     return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
-def _no_callback(payment: Shown) -> Step:
+def _no_callback(payment: Shown, text: Texts) -> Step:
     if payment["status"] == "000":
-        return Step("wait", "Callback", None, None, "It is being written, or is kept no more.")
-    return Step(
-        "info", "No callback", None, None,
-        "A failure sends a callback only where an override, a person or mode P asks for it (D31).",
-    )  # fmt: skip
+        return Step("wait", text("timeline.callback"), None, None, text("timeline.being_written"))
+    why = text("timeline.no_callback_why")
+    return Step("info", text("timeline.no_callback"), None, None, why)
 
 
-def _posted(posting: Shown) -> Step:
+def _posted(posting: Shown, text: Texts) -> Step:
     amount = posting["amount"]
     sign = "" if str(amount).startswith("-") else "+"
-    text = f"{sign}{amount} on the {posting['account']} balance of service {posting['service_id']}."
-    return Step("info", f"Ledger: {posting['reason']}", posting["at"], None, text)
+    words = text(
+        "timeline.posted", amount=f"{sign}{amount}", account=posting["account"],
+        service=posting["service_id"],
+    )  # fmt: skip
+    title = text("timeline.posting", reason=posting["reason"])
+    return Step("info", title, posting["at"], None, words)
 
 
 def _sentence(text: str) -> str:

@@ -20,8 +20,18 @@ from tests.web.wire import Answer, exchange, request_bytes
 
 # Routes that need no token and accept any Host and Origin. Routes in no list here are guarded.
 STATIC = (
-    *("card.js", "control.js", "dashboard.js", "handset.css", "handset.js", "icon.svg"),
-    *("pages.css", "send.js"),
+    *(
+        "card.js",
+        "control.js",
+        "dashboard.js",
+        "doctor.js",
+        "handset.css",
+        "handset.js",
+        "icon.svg",
+        "inbox.js",
+        "live.js",
+    ),
+    *("pages.css", "send.js", "text.js", "texts.js"),
 )
 OPEN = {
     ("GET", "/_sandbox/livez"),

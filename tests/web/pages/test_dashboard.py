@@ -80,6 +80,19 @@ class TestPayments:
         (row,) = rows(await page(sandbox))
         assert "002 pending" in row
 
+    async def test_a_payment_before_seeded_ones_of_earlier_times_is_one_row(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.advance(minutes=10)
+        await sandbox.collect(transaction_id="T1")
+        await sandbox.advance(seconds=1)
+        await post(sandbox, "seed", service_id=55, count=6)
+
+        found = [row for row in rows(await page(sandbox)) if "09:10:00" in row]
+
+        assert len(found) == 1
+        assert "000 successful" in found[0]
+
     async def test_a_query_is_a_request_and_no_payment(self, sandbox: Sandbox) -> None:
         await sandbox.balance()
 
@@ -326,7 +339,10 @@ async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> No
 
     told = words(await page(sandbox, "?view=sms"))
 
-    assert f"3 callbacks to {sandbox.url}/nothing got HTTP 401" in told
+    assert (
+        f"3 callbacks to {sandbox.url}/nothing got HTTP 401. Check that it has the secret key"
+        in told
+    )
     assert "Next attempt at 09:05:01" in told
 
 

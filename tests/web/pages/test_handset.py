@@ -13,6 +13,7 @@ from tests.conftest import Sandbox, StartSandbox
 
 NUMBER = "0244000001"
 BROWSER = {"Accept": "text/html"}
+PUBLIC = "http://gateway.test:8233"
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 
@@ -289,7 +290,9 @@ class TestAccess:
 
     @pytest.fixture
     async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
-        return await start_sandbox(approval="handset", control_token="s3cret", host="0.0.0.0")
+        return await start_sandbox(
+            approval="handset", control_token="s3cret", host="0.0.0.0", public_url=PUBLIC
+        )
 
     @pytest.fixture
     async def code(self, guarded: Sandbox, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -305,7 +308,7 @@ class TestAccess:
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
         async with guarded.session.get(url, headers=headers) as seen:
             assert "<svg" in await seen.text()
-        return said[0]
+        return said[0].replace(PUBLIC, guarded.url)
 
     async def test_a_phone_without_a_code_has_to_log_in(
         self, guarded: Sandbox, phone: ClientSession
@@ -369,6 +372,18 @@ class TestAccess:
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}/enter?code=guess"
         async with phone.get(url, allow_redirects=False) as seen:
             assert seen.status == 404
+
+    async def test_a_page_that_was_opened_at_loopback_has_no_qr_code(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret", host="0.0.0.0")
+        url = f"{sandbox.url}/_sandbox/handset/{NUMBER}"
+        headers = {**BROWSER, "Authorization": "Bearer s3cret"}
+        async with sandbox.session.get(url, headers=headers) as seen:
+            html = await seen.text()
+
+        assert "<svg" not in html
+        assert "Open this page by the address that this machine has in your network" in html
 
     async def test_without_a_token_the_qr_code_needs_none(self, asking: Sandbox) -> None:
         html = await page(asking)

@@ -122,7 +122,7 @@ class TestPurchase:
 
 class TestDashboard:
     async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
-        async with receiver(500, 500) as callback_url, stage.page() as watched:
+        async with receiver(500, *[200] * 35, 500) as callback_url, stage.page() as watched:
             page = watched.page
             await stage.sandbox.airtime(
                 service_id=61, transaction_id="R1", callback_url=callback_url
@@ -133,11 +133,18 @@ class TestDashboard:
             trouble = page.get_by_label("Trouble")
             await expect(trouble).to_contain_text(f"1 callback to {callback_url}")
             await expect(page.get_by_text("Your receiver reads transaction_id")).to_be_visible()
+            await trouble.get_by_role("button", name="Ask the doctor").click()
+            doctor = page.get_by_role("dialog", name="What the receiver does wrong")
+            await expect(doctor.locator(".alert")).to_have_text("3 checks are wrong.")
+            await expect(doctor.locator("li").first).to_contain_text("do: Answer 401 to a callback")
+            assert await serious(page) == []
+            await page.keyboard.press("Escape")
+
             await page.locator(".timeline").get_by_role("button", name="Retry now").click()
             await expect(page.get_by_text("Callback, attempt 2 of 3")).to_be_visible()
 
             await page.get_by_role("button", name="Next: retry").click()
-            await expect(page.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
+            await expect(page.locator(".timeline")).to_contain_text("Acknowledged with HTTP 200")
             await expect(trouble).to_have_count(0)
 
             await page.keyboard.press("r")
@@ -176,6 +183,51 @@ class TestDashboard:
             await expect(page.locator("#rows li").first).to_contain_text("003 cancelled")
             await expect(page.get_by_text("An override applied").first).to_be_visible()
 
+    async def test_the_page_of_an_inbox_empties_it(self, stage: Stage) -> None:
+        await stage.sandbox.airtime(
+            service_id=71, transaction_id="I1", callback_url=stage.sandbox.inbox_url("browser")
+        )
+        await stage.sandbox.advance(seconds=1)
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "inbox/browser"))
+            await expect(page.get_by_role("article")).to_have_count(1)
+            await page.get_by_role("button", name="Empty this inbox").click()
+
+            await expect(page.get_by_text("Nothing came yet")).to_be_visible()
+
+    async def test_every_kind_of_fault_by_form(self, stage: Stage) -> None:
+        kinds: dict[str, tuple[dict[str, str], str]] = {
+            "status": (
+                {"Seconds in Retry-After": "7", "Probability": "0.5"},
+                '{"status": 429} "probability": 0.5 "retry_after_s": 7',
+            ),
+            "fixed": ({"Milliseconds": "20"}, '{"latency": {"fixed_ms": 20.0}}'),
+            "uniform": (
+                {"Milliseconds, at least": "10", "Milliseconds, at most": "30"},
+                '{"latency": {"uniform_ms": [10.0, 30.0]}}',
+            ),
+            "lognormal": (
+                {"Median": "90", "Sigma": "0.4"},
+                '{"latency": {"lognormal_ms": {"median": 90.0, "sigma": 0.4}}}',
+            ),
+            "timeout": ({}, '{"timeout": true} "processed": false'),
+        }
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?view=faults"))
+            for kind, (fields, shown) in kinds.items():
+                await page.locator("#match-service").fill("69")
+                await page.get_by_label("The answer").select_option(kind)
+                for label, value in fields.items():
+                    await page.get_by_label(label).locator("visible=true").fill(value)
+                if kind == "timeout":
+                    await page.get_by_label("The request").select_option("false")
+                await page.get_by_role("button", name="Add").click()
+                await expect(page.get_by_role("cell", name=shown, exact=True)).to_be_visible()
+            await page.get_by_role("button", name="Remove all").click()
+            await expect(page.get_by_text("No faults")).to_be_visible()
+
     async def test_a_request_by_form_with_a_magic_value(self, stage: Stage) -> None:
         async with stage.page() as watched:
             page = watched.page
@@ -208,7 +260,10 @@ class TestDashboard:
             await page.get_by_role("button", name="Keep").click()
             await expect(page.get_by_text("The snapshot is kept")).to_be_visible()
             await page.get_by_role("button", name="More acts").click()
-            await expect(page.get_by_label("Snapshots")).to_contain_text("before")
+            snapshots = page.get_by_role("list", name="Snapshots")
+            await expect(snapshots).to_contain_text("before")
+            await snapshots.get_by_role("button", name="Delete").click()
+            await expect(snapshots.get_by_role("listitem")).to_have_count(0)
             await page.locator("#reset-service").fill("65")
             await page.get_by_role("button", name="Reset").click()
 

@@ -1,5 +1,7 @@
 // Calls of the control API. Its error messages are sentences, and are shown as they are.
 
+import { text } from "./text.js";
+
 const BASE = new URL("../", import.meta.url);
 
 async function call(method, path, body) {
@@ -9,7 +11,7 @@ async function call(method, path, body) {
     headers: { "Content-Type": "application/json", Accept: "application/json" },
   });
   const document = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(document.error?.message ?? `The server answered HTTP ${answer.status}`);
+  if (!answer.ok) throw new Error(document.error?.message ?? text("server_answered", { status: answer.status }));
   return document;
 }
 
@@ -20,26 +22,42 @@ export const remove = (path) => call("DELETE", path);
 let hiding = 0;
 
 /** Show a sentence at the bottom of the page. */
-export function say(text, { bad = false } = {}) {
+export function say(sentence, { bad = false } = {}) {
   const toast = document.getElementById("toast");
-  toast.textContent = text;
+  toast.textContent = sentence;
   toast.className = bad ? "toast bad" : "toast";
   toast.hidden = false;
+  toast.hidePopover();
+  toast.showPopover(); // above a dialog that has opened since
   clearTimeout(hiding);
   hiding = setTimeout(() => { toast.hidden = true; }, bad ? 12000 : 5000);
 }
 
-/** The JSON body of a form: empty fields are left out, `a.b` is inside of `a`. */
+function isLeftOut(field) {
+  const empty = field.type === "checkbox" ? !field.checked : field.value === "";
+  return !field.name || empty || field.matches(":disabled");
+}
+
+function valueOf(field) {
+  if (field.type === "checkbox") return true;
+  if (field.type === "number" || field.hasAttribute("data-number")) return Number(field.value);
+  return field.hasAttribute("data-boolean") ? field.value === "true" : field.value;
+}
+
+/**
+ * The JSON body of a form: empty and disabled fields are left out, `a.b` is inside of `a`, and `a.0`
+ * is the first of the list `a`.
+ */
 export function bodyOf(form) {
   const body = {};
   for (const field of form.elements) {
-    if (!field.name || (field.type === "checkbox" ? !field.checked : field.value === "")) continue;
-    const isNumber = field.type === "number" || field.hasAttribute("data-number");
-    const value = field.type === "checkbox" ? true : isNumber ? Number(field.value) : field.value;
+    if (isLeftOut(field)) continue;
     const names = field.name.split(".");
     let inside = body;
-    for (const name of names.slice(0, -1)) inside = inside[name] ??= {};
-    inside[names.at(-1)] = value;
+    names.slice(0, -1).forEach((name, place) => {
+      inside = inside[name] ??= /^[0-9]+$/.test(names[place + 1]) ? [] : {};
+    });
+    inside[names.at(-1)] = valueOf(field);
   }
   return body;
 }

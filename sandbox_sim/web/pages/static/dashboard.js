@@ -2,7 +2,10 @@
 // Everything is rendered by the server; no text of a record is ever made into markup here.
 
 import { get, post, say, bodyOf, remove } from "./control.js";
+import { askDoctor } from "./doctor.js";
+import { GatewayClock, keepFresh } from "./live.js";
 import { prepareSend, openSend } from "./send.js";
+import { text } from "./text.js";
 
 const MIN_PAUSE_MS = 700;
 // A page that takes long to make is asked for that much less often.
@@ -10,8 +13,6 @@ const PAUSE_TIMES = 20;
 const MAX_PAUSE_MS = 5000;
 const $ = (selector, root = document) => root.querySelector(selector);
 
-let stale = false;
-let timer = 0;
 let lastTook = 0;
 let waiting = 0;
 
@@ -67,7 +68,6 @@ function address() {
 }
 
 async function refresh() {
-  stale = false;
   let page;
   try {
     page = await load(address());
@@ -98,7 +98,7 @@ function showCount() {
     $("#rows").prepend(note);
     note.addEventListener("click", () => { $("#rows").scrollTop = 0; note.remove(); go(address()); });
   }
-  note.textContent = `${waiting} new`;
+  note.textContent = text("new", { count: waiting });
 }
 
 /** Show another address of the dashboard without loading the whole page again. */
@@ -124,49 +124,25 @@ async function go(target, { push = true, keepSearch = false } = {}) {
   tick();
 }
 
-function soon() {
-  stale = true;
-  if (timer || document.hidden) return;
-  timer = setTimeout(async () => {
-    timer = 0;
-    await refresh();
-    if (stale) soon();
-  }, Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)));
-}
-
 // ---- the clock ----
 
-let clockRead = performance.now();
-let clockNow = 0;
-let clockFrozen = false;
+const clock = new GatewayClock();
 
 function readClock() {
-  const clock = $("#clock");
-  if (!clock || clock.dataset.read) return;
-  clock.dataset.read = "yes";
-  clockRead = performance.now();
-  clockNow = Date.parse(clock.dataset.now);
-  clockFrozen = clock.dataset.frozen === "true";
-}
-
-function gatewayTime() {
-  return clockNow + (clockFrozen ? 0 : performance.now() - clockRead);
-}
-
-function left(due) {
-  const seconds = Math.max(0, Math.ceil((Date.parse(due) - gatewayTime()) / 1000));
-  const minutes = Math.floor(seconds / 60);
-  return `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
+  const bar = $("#clock");
+  if (!bar || bar.dataset.read) return;
+  bar.dataset.read = "yes";
+  clock.set(bar);
 }
 
 function tick() {
   readClock();
   const now = $("#clock .now");
-  if (now) now.textContent = new Date(gatewayTime()).toISOString().slice(11, 19);
+  if (now) now.textContent = clock.timeOfDay();
   const due = $("#clock")?.dataset.due;
-  if (due && $("#clock .left")) $("#clock .left").textContent = ` in ${left(due)}`;
+  if (due && $("#clock .left")) $("#clock .left").textContent = ` ${text("in", { time: clock.left(due) })}`;
   for (const each of document.querySelectorAll(".timeline [data-due]")) {
-    each.textContent = `in ${left(each.dataset.due)}`;
+    each.textContent = text("in", { time: clock.left(each.dataset.due) });
   }
 }
 
@@ -176,7 +152,7 @@ async function act(button, work, done) {
   button.disabled = true;
   try {
     const answer = await work();
-    say(done === "ran" ? ranWords(answer) : done || "Done");
+    say(typeof done === "function" ? done(answer) : done || text("done"));
     await refresh();
     return true;
   } catch (problem) {
@@ -189,34 +165,38 @@ async function act(button, work, done) {
 
 function ranWords(answer) {
   const count = answer.ran.length;
-  if (!count) return "The clock moved; nothing was due";
+  if (!count) return text("nothing_was_due");
   const kinds = [...new Set(answer.ran.map((job) => job.kind))].join(", ");
-  return `The clock moved and ${count} job${count === 1 ? "" : "s"} ran: ${kinds}`;
+  return text("ran", { count, kinds });
 }
 
-async function copy(text) {
+async function copy(copied) {
   try {
-    await navigator.clipboard.writeText(text);
-    say("Copied");
+    await navigator.clipboard.writeText(copied);
+    say(text("copied"));
   } catch {
-    say(text);
+    say(copied);
   }
 }
 
 const acts = {
   "[data-post]": (button) =>
-    act(button, () => post(button.dataset.post, button.dataset.body || "{}"), button.dataset.done),
+    act(
+      button, () => post(button.dataset.post, button.dataset.body || "{}"),
+      "ran" in button.dataset ? ranWords : button.dataset.done,
+    ),
   "[data-delete]": (button) => act(button, () => remove(button.dataset.delete), button.dataset.done),
   "[data-post-each]": (button) => act(button, async () => {
-    for (const id of button.dataset.ids.split(" ").slice(0, 100)) {
-      await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
-    }
-  }, "The attempts were made"),
+    const ids = button.dataset.ids.split(" ");
+    for (const id of ids) await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
+    return ids.length;
+  }, (count) => text("attempts_made", { count })),
   "[data-next-due]": (button) => act(button, () => {
-    const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - gatewayTime()) / 1000);
+    const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - clock.now()) / 1000);
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
-  }, "ran"),
+  }, ranWords),
   "[data-copy]": (button) => copy(button.dataset.copy),
+  "[data-doctor]": (button) => askDoctor(button.dataset.doctor, button.dataset.callback),
   "[data-dialog]": (button) => {
     if (button.dataset.dialog === "send") { openSend(); return; }
     if (button.dataset.dialog === "more") listSnapshots();
@@ -226,18 +206,28 @@ const acts = {
   "[data-close]": (button) => button.closest("dialog").close(),
 };
 
+function button(words, work, done) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = words;
+  made.addEventListener("click", () => act(made, work, done));
+  return made;
+}
+
 async function listSnapshots() {
   const list = $("[data-snapshots]");
   const { snapshots } = await get("snapshots");
   list.replaceChildren(...snapshots.map(({ name, taken_at: at }) => {
     const row = document.createElement("li");
-    const button = document.createElement("button");
-    row.append(`${name}, ${at.slice(11, 19)} `, button);
-    button.type = "button";
-    button.textContent = "Restore";
-    button.addEventListener("click", () => act(
-      button, () => post(`snapshots/${encodeURIComponent(name)}/restore`, "{}"), `${name} is restored`,
-    ));
+    const address = `snapshots/${encodeURIComponent(name)}`;
+    row.append(
+      `${name}, ${at.slice(11, 19)} `,
+      button(text("restore"), () => post(`${address}/restore`, "{}"), text("restored", { name })), " ",
+      button(
+        text("delete"), async () => { await remove(address); await listSnapshots(); },
+        text("deleted", { name }),
+      ),
+    );
     return row;
   }));
 }
@@ -257,7 +247,7 @@ async function preview(form) {
     const { requests, next } = await post("requests/find", JSON.stringify({ match: wanted, limit: 100 }));
     const { min = -Infinity, max = Infinity } = match.amount ?? {};
     const fit = requests.filter(({ request }) => !match.amount || (request.amount >= min && request.amount <= max));
-    words.textContent = `Of the requests so far, ${next ? "more than " : ""}${fit.length} match${fit.length === 1 ? "es" : ""}.`;
+    words.textContent = text(next ? "match_more" : "match", { count: fit.length });
   } catch (problem) {
     words.textContent = problem.message;
   }
@@ -268,6 +258,16 @@ document.addEventListener("input", (event) => {
   if (!form || !event.target.name?.startsWith("match.")) return;
   clearTimeout(previewing);
   previewing = setTimeout(() => preview(form), 300);
+});
+
+// A choice shows the fields that belong to it; the others are not sent.
+document.addEventListener("change", (event) => {
+  const choice = event.target.closest?.("[data-chooses]");
+  if (!choice) return;
+  for (const group of choice.form.querySelectorAll("[data-choice]")) {
+    group.disabled = !group.dataset.choice.split(" ").includes(choice.value);
+    group.hidden = group.disabled;
+  }
 });
 
 document.addEventListener("click", (event) => {
@@ -288,7 +288,7 @@ document.addEventListener("submit", async (event) => {
   if (form.dataset.postForm) {
     event.preventDefault();
     const button = event.submitter ?? $("button", form);
-    if (form.hasAttribute("data-confirm") && !confirm("Reset? This cannot be undone.")) return;
+    if (form.hasAttribute("data-confirm") && !confirm(text("confirm_reset"))) return;
     const done = await act(button, () => post(form.dataset.postForm, JSON.stringify(bodyOf(form))), form.dataset.done);
     if (done && form.closest("dialog")) form.closest("dialog").close();
     if (done && form.closest("#list")) go(location.href, { push: false });
@@ -343,13 +343,11 @@ document.addEventListener("keydown", (event) => {
 
 // ---- live ----
 
-const feed = new EventSource(new URL("changes", new URL("./", location.href)));
-feed.addEventListener("changed", soon);
-feed.addEventListener("open", soon);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
+keepFresh(
+  new URL("changes", new URL("./", location.href)), refresh,
+  () => Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)),
+);
 addEventListener("popstate", () => go(location.href, { push: false }));
-addEventListener("pagehide", () => feed.close());
-addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 prepareSend(refresh);
 tick();

@@ -2,6 +2,8 @@
 // The server renders everything; no text of a record is made into markup here.
 
 import { post, say } from "./control.js";
+import { GatewayClock, keepFresh } from "./live.js";
+import { text } from "./text.js";
 
 const MIN_PAUSE_MS = 250;
 const here = new URL(location.href);
@@ -11,22 +13,14 @@ phoneAlone.searchParams.set("alone", "");
 const path = `handset/${here.pathname.split("/").at(-1)}`;
 const $ = (selector, root = document) => root.querySelector(selector);
 
-let stale = false;
-let timer = 0;
-let read = performance.now();
-let gatewayRead = Date.parse($("#screen").dataset.now);
-let frozen = $("#screen").dataset.frozen === "true";
-
-function gatewayTime() {
-  return gatewayRead + (frozen ? 0 : performance.now() - read);
-}
+const clock = new GatewayClock();
+clock.set($("#screen"));
 
 function tick() {
-  $(".top .now").textContent = new Date(gatewayTime()).toISOString().slice(11, 16);
+  $(".top .now").textContent = clock.timeOfDay().slice(0, 5);
   const prompt = $("#prompt");
   if (!prompt) return;
-  const seconds = Math.max(0, Math.ceil((Date.parse(prompt.dataset.due) - gatewayTime()) / 1000));
-  $(".left", prompt).textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  $(".left", prompt).textContent = clock.left(prompt.dataset.due);
 }
 
 function toTheEnd() {
@@ -34,7 +28,6 @@ function toTheEnd() {
 }
 
 async function refresh() {
-  stale = false;
   let page;
   try {
     const answer = await fetch(phoneAlone, { headers: { Accept: "text/html" } });
@@ -45,9 +38,7 @@ async function refresh() {
   }
   const fresh = page.getElementById("screen");
   if (!fresh) return;
-  read = performance.now();
-  gatewayRead = Date.parse(fresh.dataset.now);
-  frozen = fresh.dataset.frozen === "true";
+  clock.set(fresh);
   if ($("#thread").innerHTML !== $("#thread", fresh).innerHTML) {
     $("#thread").replaceWith(document.importNode($("#thread", fresh), true));
     toTheEnd();
@@ -65,16 +56,6 @@ async function refresh() {
   tick();
 }
 
-function soon() {
-  stale = true;
-  if (timer || document.hidden) return;
-  timer = setTimeout(async () => {
-    timer = 0;
-    await refresh();
-    if (stale) soon();
-  }, MIN_PAUSE_MS);
-}
-
 async function answer(form, decision) {
   const body = {
     service_id: Number(form.dataset.service),
@@ -86,7 +67,7 @@ async function answer(form, decision) {
   buttons.forEach((each) => { each.disabled = true; });
   try {
     await post(`${path}/answer`, JSON.stringify(body));
-    say(decision === "approve" ? "Approved" : "Declined");
+    say(text(decision === "approve" ? "approved" : "declined"));
   } catch (problem) {
     say(problem.message, { bad: true });
   }
@@ -104,12 +85,7 @@ document.addEventListener("click", (event) => {
   if (button) answer(button.form, "decline");
 });
 
-const feed = new EventSource(new URL(`${here.pathname}/events`, here));
-feed.addEventListener("changed", soon);
-feed.addEventListener("open", soon);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
-addEventListener("pagehide", () => feed.close());
-addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+keepFresh(new URL(`${here.pathname}/events`, here), refresh, () => MIN_PAUSE_MS);
 
 toTheEnd();
 tick();

@@ -1,6 +1,7 @@
 // The form that sends a request of any operation; the server has the credentials.
 
-import { post, say } from "./control.js";
+import { post } from "./control.js";
+import { text } from "./text.js";
 
 const form = document.querySelector("[data-send]");
 const samples = JSON.parse(form.dataset.samples);
@@ -52,9 +53,15 @@ function change(values, names) {
   body.value = JSON.stringify(now, null, 2);
 }
 
+function show(answer) {
+  answerBox.textContent = answer;
+  answerBox.hidden = false;
+  answerBox.scrollIntoView({ block: "nearest" });
+}
+
 /** Open the form. name: the operation to begin with. */
 export function openSend(name) {
-  const place = samples.findIndex((sample) => sample.name === name);
+  const place = samples.findIndex((sample) => sample.operation === name);
   if (place >= 0) form.elements.operation.value = String(place);
   fill();
   answerBox.hidden = true;
@@ -71,20 +78,24 @@ export function prepareSend(afterwards) {
     try {
       sent = JSON.parse(body.value);
     } catch (problem) {
-      say(`The body is not JSON: ${problem.message}`, { bad: true });
+      show(text("not_json", { problem: problem.message }));
       return;
     }
+    const button = event.submitter ?? form.querySelector(".primary");
+    button.disabled = true;
+    show(text("sending"));
     try {
       const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
-      const status = answer.status === null ? "No answer" : `HTTP ${answer.status}`;
-      answerBox.textContent = `${status}\n${JSON.stringify(answer.body, null, 2)}`;
-      answerBox.hidden = false;
+      const status = answer.status === null ? text("no_answer") : `HTTP ${answer.status}`;
+      show(`${status}\n${JSON.stringify(answer.body, null, 2)}`);
       if ("transaction_id" in sent) {
         change(sent, Object.keys(sent).filter((each) => each !== "transaction_id"));
       }
       await afterwards();
     } catch (problem) {
-      say(problem.message, { bad: true });
+      show(problem.message);
+    } finally {
+      button.disabled = false;
     }
   });
 }

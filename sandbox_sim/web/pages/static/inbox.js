@@ -1,0 +1,16 @@
+// The page of an inbox: the button that empties it.
+
+import { remove, say } from "./control.js";
+
+const button = document.querySelector("[data-empties]");
+
+button?.addEventListener("click", async () => {
+  button.disabled = true;
+  try {
+    await remove(button.dataset.empties);
+    location.reload();
+  } catch (problem) {
+    say(problem.message, { bad: true });
+    button.disabled = false;
+  }
+});

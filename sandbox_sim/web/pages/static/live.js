@@ -1,0 +1,66 @@
+// What keeps an open page right: it is asked for again after a change, and its clock goes on.
+
+// What happens together is shown together.
+const TOGETHER_MS = 50;
+
+/**
+ * Call refresh soon after a change, but not while the page is hidden. feed: the address of the
+ * changes. pause: returns the least time between two calls, in milliseconds.
+ */
+export function keepFresh(feed, refresh, pause) {
+  let stale = false;
+  let timer = 0;
+  let last = -Infinity;
+
+  function soon() {
+    stale = true;
+    if (timer || document.hidden) return;
+    timer = setTimeout(async () => {
+      stale = false;
+      try {
+        await refresh();
+      } finally {
+        timer = 0;
+        last = performance.now();
+      }
+      if (stale) soon();
+    }, Math.max(TOGETHER_MS, last + pause() - performance.now()));
+  }
+
+  const changes = new EventSource(feed);
+  changes.addEventListener("changed", soon);
+  changes.addEventListener("open", soon);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
+  addEventListener("pagehide", () => changes.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+}
+
+/** Gateway time between two readings. */
+export class GatewayClock {
+  #read = 0;
+  #now = 0;
+  #frozen = false;
+
+  /** Take a reading from an element with data-now and data-frozen. */
+  set({ dataset }) {
+    this.#read = performance.now();
+    this.#now = Date.parse(dataset.now);
+    this.#frozen = dataset.frozen === "true";
+  }
+
+  /** Gateway time now, in milliseconds since 1970. */
+  now() {
+    return this.#now + (this.#frozen ? 0 : performance.now() - this.#read);
+  }
+
+  /** Gateway time of day: hours, minutes and seconds. */
+  timeOfDay() {
+    return new Date(this.now()).toISOString().slice(11, 19);
+  }
+
+  /** Minutes and seconds until a time. due: in ISO 8601. */
+  left(due) {
+    const seconds = Math.max(0, Math.ceil((Date.parse(due) - this.now()) / 1000));
+    return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  }
+}

@@ -1,0 +1,172 @@
+"""POST /_sandbox/doctor: what `sandbox-sim doctor` does, for the button of the dashboard."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sandbox_sim.domain.callbacks.signature import check_signature
+from sandbox_sim.gateway.callbacks import receiver_examination
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.web.conftest import Receiver
+from tests.web.control_api import DEAD, assert_error, post
+
+SHOP: dict[str, Any] = {"client_key": "shop", "secret_key": "shop_secret", "service_ids": [55]}
+BANK: dict[str, Any] = {"client_key": "bank", "secret_key": "bank_secret", "service_ids": [56]}
+
+
+def checks_signature(receiver: Receiver, secret: str) -> None:
+    """Make the receiver refuse what is not signed with this key."""
+
+    async def check(request: web.Request) -> web.Response:
+        given = request.headers.get("X-Service-Signature")
+        found = check_signature(await request.read(), given, [secret])
+        return web.Response(status=200 if found == "valid" else 401)
+
+    receiver.answer = check
+
+
+def verdicts(report: Any) -> Counter[str]:
+    return Counter(each["verdict"] for each in report["checks"])
+
+
+async def test_a_healthy_receiver_gets_no_complaint(sandbox: Sandbox, receiver: Receiver) -> None:
+    checks_signature(receiver, "sandbox_secret")
+
+    answer = await post(sandbox, "doctor", url=receiver.url)
+
+    report = answer.body
+    assert (answer.status, report["healthy"], report["complete"]) == (200, True, True)
+    assert report["signed_with"] == "sandbox_key"
+    assert report["judged"] == ["trans"]
+    assert verdicts(report) == {"ok": 36, "skipped": 1}
+    assert len(receiver.deliveries) == 5 * 7
+
+
+async def test_what_is_wrong_comes_with_what_to_do(sandbox: Sandbox, receiver: Receiver) -> None:
+    report = (await post(sandbox, "doctor", url=receiver.url, profiles=["flat"])).body
+
+    wrong = {each["check"]: each for each in report["checks"] if each["verdict"] == "wrong"}
+    assert set(wrong) == {"no_signature", "wrong_signature", "changed_body"}
+    assert wrong["no_signature"]["says"] == "a forged callback was accepted: HTTP 200"
+    assert wrong["no_signature"]["remedy"].startswith("Answer 401 to a callback without")
+    assert not report["healthy"]
+
+
+async def test_nothing_of_it_is_in_the_records(sandbox: Sandbox, receiver: Receiver) -> None:
+    await post(sandbox, "doctor", url=receiver.url, profiles=["flat"])
+
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/callbacks") as answer:
+        assert (await answer.json())["callbacks"] == []
+
+
+@pytest.mark.parametrize(("service_id", "owner"), [(56, "bank"), (55, "shop"), (None, "shop")])
+async def test_it_signs_with_the_key_of_the_service(
+    start_sandbox: StartSandbox, receiver: Receiver, service_id: int | None, owner: str
+) -> None:
+    sandbox = await start_sandbox(credentials=[SHOP, BANK])
+    checks_signature(receiver, f"{owner}_secret")
+    named = {} if service_id is None else {"service_id": service_id}
+
+    report = (await post(sandbox, "doctor", url=receiver.url, **named)).body
+
+    assert (report["signed_with"], report["healthy"]) == (owner, True)
+
+
+async def test_a_service_without_credentials_is_refused(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(credentials=[SHOP])
+
+    answer = await post(sandbox, "doctor", url=DEAD, service_id=57)
+
+    assert_error(answer, 409, "no credentials of mode S are for service_id 57")
+
+
+async def test_it_goes_only_where_callbacks_may_go(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(callback_hosts={"deny": ["127.0.0.0/8"]})
+
+    report = (await post(sandbox, "doctor", url=receiver.url)).body
+
+    (reached,) = [each for each in report["checks"] if each["check"] == "reachable"]
+    assert reached["verdict"] == "wrong"
+    assert "the setting callback_hosts does not let callbacks go to" in reached["says"]
+    assert reached["remedy"].startswith("Add this host to the setting callback_hosts")
+    assert receiver.deliveries == []
+
+
+async def test_it_follows_the_rewrites_and_headers_of_callbacks(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(
+        callback_rewrites={"https://shop.test": receiver.url.rpartition("/")[0]},
+        callback_headers={"X-Tunnel": "open"},
+    )
+
+    await post(sandbox, "doctor", url="https://shop.test/pay", profiles=["flat"])
+
+    assert {each.headers["X-Tunnel"] for each in receiver.deliveries} == {"open"}
+
+
+async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(credentials=[BANK | {"service_ids": [56, 55]}, SHOP])
+    sandbox.headers["Authorization"] = basic("shop", "shop_secret")
+    address = receiver.url.replace("http://", "http://shop:p4ssw0rd@")
+    await sandbox.collect(transaction_id="T1", callback_url=address)
+    await sandbox.advance(seconds=1)
+    receiver.deliveries.clear()
+
+    report = (await post(sandbox, "doctor", callback="T1", profiles=["flat"])).body
+
+    assert "p4ssw0rd" not in report["url"]
+    assert {each.headers["Authorization"] for each in receiver.deliveries} == {
+        basic("shop", "p4ssw0rd")
+    }
+    assert_error(await post(sandbox, "doctor", callback="T2"), 404, "T2")
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "url"),
+        ({"url": "shop"}, "url"),
+        ({"url": DEAD, "callback": "1"}, "url or callback"),
+        ({"url": DEAD, "profiles": ["best"]}, "profiles"),
+        ({"url": DEAD, "profiles": []}, "profiles"),
+        ({"url": DEAD, "service_id": 0}, "service_id"),
+    ],
+)
+async def test_a_wrong_body_is_refused(sandbox: Sandbox, body: Any, named: str) -> None:
+    assert_error(await post(sandbox, "doctor", **body), 400, named)
+
+
+async def test_an_examination_ends_in_time(
+    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver_examination, "LONGEST_S", 0)
+    go_on = receiver.hang()
+
+    report = (await post(sandbox, "doctor", url=receiver.url)).body
+
+    go_on.set()
+    assert (report["complete"], report["checks"]) == (False, [])
+
+
+@pytest.mark.decision("D39")
+async def test_production_sends_no_samples(start_sandbox: StartSandbox, receiver: Receiver) -> None:
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[{**SHOP, "mode": "P"}, BANK],
+        networks={"staging": {"adapter": "simulated"}},
+        routes=[{"network": "staging"}],
+        callback_hosts={"allow": ["127.0.0.0/8"]},
+    )
+
+    answer = await post(sandbox, "doctor", url=receiver.url)
+
+    assert_error(answer, 409, "Production is on, so no sample callbacks are sent")
+    assert receiver.deliveries == []
