@@ -11,7 +11,7 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY sandbox_sim sandbox_sim
 RUN python -m venv /opt/sandbox-sim \
-    && /opt/sandbox-sim/bin/pip install --no-cache-dir --constraint constraints.txt '.[postgres]'
+    && /opt/sandbox-sim/bin/pip install --no-cache-dir --constraint constraints.txt '.[metrics,postgres,smpp]'
 
 FROM python:3.13-slim
 COPY --from=build /opt/sandbox-sim /opt/sandbox-sim

@@ -34,6 +34,7 @@ _MASKED: Final = "**********"
 _SHOWN: Final = frozenset(
     {
         *("base_url", "target_environment", "currency", "record", "replay", "notify"),
+        *("host", "system_type", "source_address_type", "receipt_ids"),
         *("status_base_url", "auth", "auth_header"),
     }
 )

@@ -1,6 +1,7 @@
 """Makes the configured networks with their settings and routes. D39."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from sandbox_sim.config import Settings
@@ -24,8 +25,11 @@ def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:
 
 def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredNetwork:
     can = network.capabilities
+    schedule = table.schedule
+    if can.decides_within is not None:
+        schedule = replace(schedule, give_up_after=can.decides_within)
     terms = Terms(
-        schedule=table.schedule,
+        schedule=schedule,
         always_sent=can.always_sent,
         failure_grace=timedelta(seconds=table.failure_grace_s),
         has_status=can.has_status,

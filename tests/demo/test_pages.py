@@ -9,7 +9,7 @@ from sandbox_sim.demo import shop
 from sandbox_sim.demo.orders import Operation
 from tests.demo.conftest import AMA, Demo, event, kinds, only
 
-HOSTILE = "<script>alert(1)</script>\"'{{7*7}}"
+HOSTILE = "<script>alert(1)</script>\"'{{1234567*7}}"
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -93,7 +93,7 @@ async def test_hostile_text_in_a_field_is_shown_as_text(
     page = await answer.text()
 
     assert "<script>alert" not in page
-    assert "49" not in page
+    assert "8641969" not in page
     scripts = [attributes for tag, attributes in Elements(page).found if tag == "script"]
     assert all(each.get("src") for each in scripts)
 

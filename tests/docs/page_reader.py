@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from tests.cli.processes import SOON, first_line, process
 from tests.docs.pages import ROOT, Command
+from tests.requirements import missing
 
 
 def free_port() -> str:
@@ -97,6 +98,21 @@ class Reader:
             started = process(sys.executable, *map(self.here, words[1:]))
             assert " ready at http://127.0.0.1:" in first_line(self.servers.enter_context(started))
 
+    def install(self, words: list[str]) -> None:
+        """Install an npm package as the page says; the test skips where npm cannot."""
+        assert words[:2] == ["npm", "install"]
+        typed = [*words, "--no-audit", "--no-fund"]
+        done = subprocess.run(typed, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            missing("node", f"npm cannot install {words[-1]}: {done.stderr[-300:]}")
+
+    def start_smsc(self, words: list[str]) -> None:
+        """Start the SMSC of the npm package with the script of the clone."""
+        path, node, script, port = words
+        started = process("env", path, node, str(ROOT / script), self.here(port))
+        ready = first_line(self.servers.enter_context(started))
+        assert ready == f"SMSC ready at smpp://127.0.0.1:{self.here(port)}\n"
+
     def export(self, words: list[str]) -> None:
         """Set a variable of the environment until the test ends."""
         name, _, value = words[1].partition("=")
@@ -106,6 +122,12 @@ class Reader:
         words = command.words
         if words[0] == "python":
             self.start(words)
+            return ""
+        if words[0] == "npm":
+            self.install(words)
+            return ""
+        if words[0].startswith("NODE_PATH="):
+            self.start_smsc(words)
             return ""
         if words[0] == "export":
             self.export(words)

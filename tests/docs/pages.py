@@ -77,10 +77,10 @@ class Page:
         """The code blocks of a language."""
         return [text for kind, text in _BLOCK.findall(self.text) if kind == language]
 
-    def commands(self) -> list[Command]:
-        """Every command of the page, in order."""
+    def commands(self, title: str = "") -> list[Command]:
+        """Every command of the page, or of the section with this title, in order."""
         found = []
-        for block, output in _COMMANDS.findall(self.text):
+        for block, output in _COMMANDS.findall(self.section(title) if title else self.text):
             commands = list(_commands(block))
             assert not output or len(commands) == 1, f"{self.name}: whose output is this?\n{output}"
             found += [Command(words, output or None) for words in commands]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.adapters.networks.smpp.node_smsc import node_modules
 from tests.docs.commands import shape
 from tests.docs.page_reader import Reader, free_port
 from tests.docs.pages import Page
@@ -14,9 +15,12 @@ from tests.docs.pages import Page
 PAGE = Page("docs/production.md")
 # The files in the order in which the page shows them; the last one is a part of a file.
 FILES = ("production.toml", "account.toml", "replay.toml", None)
+# A section that needs Node.js.
+TEXTING = "An SMS over SMPP"
 OF_OTHER_PAGES = {
     "momo.toml": "docs/networks/mtn_momo.md",
     "paystack.toml": "docs/networks/paystack.md",
+    "smpp.toml": "docs/networks/smpp.md",
 }
 
 
@@ -26,7 +30,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with ExitStack() as servers:
         reader = Reader(tmp_path, servers)
-        reader.ports |= {"8300": free_port(), "8301": free_port()}
+        reader.ports |= {port: free_port() for port in ("8300", "8301", "2775")}
         own = zip(FILES, PAGE.blocks("toml"), strict=True)
         others = [(name, Page(page).blocks("toml")[0]) for name, page in OF_OTHER_PAGES.items()]
         for name, text in (*own, *others):
@@ -41,7 +45,8 @@ def test_the_page_leads_from_nothing_to_payments_through_each_network(
     reader: Reader,
 ) -> None:
     statuses = []
-    for command in PAGE.commands():
+    texting = PAGE.commands(TEXTING)
+    for command in (each for each in PAGE.commands() if each not in texting):
         printed = reader.run(command)
         if command.output:
             assert shape(printed) == shape(command.output), command.words
@@ -54,3 +59,18 @@ def test_the_page_leads_from_nothing_to_payments_through_each_network(
     (cassette,) = (reader.folder / "recorded").iterdir()
     assert cassette.name == "0001-payment.json"
     assert "P1002" not in cassette.read_text("utf-8")
+
+
+@pytest.mark.timeout(120)  # five starts of a process
+@pytest.mark.decision("D32", "D39")
+def test_the_page_leads_from_nothing_to_an_sms(
+    reader: Reader, request: pytest.FixtureRequest
+) -> None:
+    node_modules(request.config)  # skips where there is no npm
+
+    for command in PAGE.commands(TEXTING):
+        printed = reader.run(command)
+        if command.output:
+            assert shape(printed) == shape(command.output), command.words
+
+    assert "SENT" in printed

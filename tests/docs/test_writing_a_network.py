@@ -95,7 +95,7 @@ def test_it_keeps_the_contract(installed: Path, tmp_path: Path) -> None:
     done = run("-m", "pytest", "-q", "-rs", "-n0", cwd=tmp_path, packages=installed)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "43 passed, 1 skipped" in done.stdout
+    assert "43 passed, 3 skipped" in done.stdout
     assert "not proven: the network uses no tokens" in done.stdout
 
 

@@ -29,7 +29,7 @@ class ExchangeView(TypedDict):
     tries: Annotated[int, "how many times it was sent"]
 
 
-class AttemptView(TypedDict):
+class NetworkAttemptView(TypedDict):
     """An attempt at a network."""
 
     id: str
@@ -57,7 +57,7 @@ class AttemptView(TypedDict):
     settled_reason: str
 
 
-class AttemptDetails(AttemptView):
+class AttemptDetails(NetworkAttemptView):
     """An attempt with everything that was said to its network."""
 
     exchanges: Annotated[list[ExchangeView], "oldest first"]
@@ -70,7 +70,7 @@ class TransactionDetails(TransactionView):
     waiting: NotRequired[Annotated[list[str], "why it waits for a person"]]
 
 
-def shown(attempt: Attempt) -> AttemptView:
+def shown(attempt: Attempt) -> NetworkAttemptView:
     """An attempt as the control API shows it."""
     return {
         "id": attempt.id,

@@ -66,6 +66,9 @@ class KeptNotification(NamedTuple):
     note: str = ""
 
 
+# The method of a notification that came over an adapter's own connection. No HTTP request has it:
+# only POST and PUT reach the gateway as notifications.
+EVENT: Final = "EVENT"
 # An attempt is saved before its request leaves, so a notification that fits none is for another
 # server's attempt that is being saved, or for none at all. It is tried again, and kept so long.
 KEPT_UNMATCHED: Final = timedelta(days=1)

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Final
 
 from sandbox_sim.domain.networks.exchanges import Exchange
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.gateway.networks.notifications import NetworkNotifications
 from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError
 from sandbox_sim.gateway.ports.network import Notification
@@ -74,3 +75,8 @@ class NetworkEventSink:
     async def notified(self, notification: Notification) -> None:
         """As `NetworkEvents.notified`."""
         await self._notifications.notified(self._network, notification)
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        """As `NetworkEvents.part_taken`."""
+        part = MessagePart(self._network, attempt_id, number, total, network_id)
+        await self._notifications.part_taken(part)

@@ -6,14 +6,17 @@ hint: it only makes us ask for the status now. One that fits no attempt yet is t
 
 import json
 import logging
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from sandbox_sim.domain.control.journal import NO_SERVICE
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.networks.attempts import Attempt
+from sandbox_sim.domain.networks.message_parts import MessagePart, together
 from sandbox_sim.domain.networks.notifications import (
+    EVENT,
     KeptNotification,
     NotificationState,
     RawNotification,
@@ -22,11 +25,17 @@ from sandbox_sim.domain.networks.notifications import (
     next_match,
     standing,
 )
+from sandbox_sim.domain.networks.outcomes import FINAL, Outcome
 from sandbox_sim.gateway.networks.background_jobs import BackgroundJobs
 from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
 from sandbox_sim.gateway.networks.registry import Networks
 from sandbox_sim.gateway.ports import STORE_PAUSE_S, Clock, Store, StoreError, Unit
 from sandbox_sim.gateway.ports.network import Notification, UnreadableNotification
+
+# How long a notification waits for the answer to the submit of its part.
+FIRST_WAIT: Final = timedelta(seconds=1)
+# What is kept of a notification of an adapter.
+_WRITTEN: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
 
 log = logging.getLogger("sandbox_sim.networks")
 
@@ -60,11 +69,20 @@ class NetworkNotifications:
         """Take a notification that an adapter proved by its own connection, as a signed one.
 
         Returns when it is saved. The attempt was saved before its request was sent, so one that
-        fits no attempt is kept for people and not tried again.
+        fits no attempt is kept for people and not tried again; but one about a part is, because
+        the network's identifier of a part is saved only after the network answers.
         """
+        await self._saved(network, partial(self._take, network, notification))
+
+    async def part_taken(self, part: MessagePart) -> None:
+        """Save a part of a message that its network took; returns when it is saved."""
+        await self._saved(part.network, lambda unit: unit.add_message_part(part))
+
+    async def _saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
+        """Do the work in a unit; while the store is away, again and again."""
         while True:
             try:
-                return await self._store.run(partial(self._take, network, notification))
+                return await self._store.run(work)
             except StoreError as error:
                 log.error("a notification of %s waits for the store: %s", network, error)  # noqa: TRY400
                 await self._clock.pause(STORE_PAUSE_S)
@@ -75,15 +93,16 @@ class NetworkNotifications:
 
     async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
         now = self._clock.now()
-        attempt = await self._matching(unit, network, notification)
-        body = json.dumps([notification.reference, notification.network_id, notification.outcome])
+        attempt = await self._record(unit, network, notification, now)
         path = notification.attempt_id
-        raw = RawNotification(network, "EVENT", path, "", {}, body.encode(), now)
+        raw = RawNotification(network, EVENT, path, "", {}, _written(notification), now)
         if attempt is not None:
             await unit.add_exchanges([exchange_of(raw, attempt.id)])
-            await self._recorder.record(unit, attempt, notification.report, now)
             return
         number = await unit.add_raw_notification(raw)
+        if notification.part_id:
+            await unit.add_job(_reading_job(number, now + FIRST_WAIT))
+            return
         unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
         await unit.save_raw_notification(unmatched._replace(note="it fits no attempt"))
         log.warning("a notification of network %s fits no attempt", network)
@@ -99,6 +118,8 @@ class NetworkNotifications:
 
     def _understood(self, raw: RawNotification) -> tuple[Standing, Sequence[Notification], str]:
         """What a notification may do, what it says, and what is wrong with it, in words."""
+        if raw.method == EVENT:
+            return Standing.COUNTS, [_notification_of(raw.body)], ""
         network = self._networks.by_name[raw.network].network
         capabilities = network.capabilities
         may = standing(
@@ -128,15 +149,15 @@ class NetworkNotifications:
             return await unit.save_raw_notification(refused)
         matched = ""
         for each in notifications:
-            attempt = await self._matching(unit, kept.raw.network, each)
-            if attempt is None:
-                continue
-            matched = attempt.id
-            await unit.add_exchanges([exchange_of(kept.raw, attempt.id)])
             if may is Standing.COUNTS:
-                await self._recorder.record(unit, attempt, each.report, now)
+                attempt = await self._record(unit, kept.raw.network, each, now)
             else:
-                await self._recorder.hint(unit, attempt, now)
+                attempt = await self._matching(unit, kept.raw.network, each)
+                if attempt is not None:
+                    await self._recorder.hint(unit, attempt, now)
+            if attempt is not None:
+                matched = attempt.id
+                await unit.add_exchanges([exchange_of(kept.raw, attempt.id)])
         state = NotificationState.APPLIED if matched else NotificationState.UNMATCHED
         await unit.save_raw_notification(
             kept._replace(state=state, tries=tries, attempt_id=matched)
@@ -144,7 +165,40 @@ class NetworkNotifications:
         again = None if matched else next_match(kept.raw.received_at, tries, now)
         if again is not None:
             await unit.add_job(_reading_job(kept.number, again))
+        elif not matched:
+            log.warning("a notification of network %s fits no attempt", kept.raw.network)
         return None
+
+    async def _record(
+        self, unit: Unit, network: str, notification: Notification, now: datetime
+    ) -> Attempt | None:
+        """Record what a proven notification says; returns its attempt, None where it fits none."""
+        report = notification.report
+        if notification.part_id:
+            found = await unit.find_message_part(network, notification.part_id)
+            attempt = None if found is None else await unit.attempt(found.attempt_id)
+            if found is None or attempt is None:
+                return None
+            outcome = await self._report_part(unit, attempt, found.number, report.outcome)
+            report = report._replace(outcome=outcome)
+        else:
+            attempt = await self._matching(unit, network, notification)
+        if attempt is not None:
+            await self._recorder.record(unit, attempt, report, now)
+        return attempt
+
+    async def _report_part(
+        self, unit: Unit, attempt: Attempt, number: int, outcome: Outcome
+    ) -> Outcome:
+        """Save what is reported of a part; returns what that says of the whole message."""
+        parts = {part.number: part for part in await unit.message_parts(attempt.id)}
+        part = parts[number]
+        parts[number] = part.reported(outcome)
+        await unit.save_message_part(parts[number])
+        if not attempt.is_open and outcome in FINAL:
+            # The word of the network against its earlier one, if it is against it.
+            parts[number] = part._replace(outcome=outcome)
+        return together(list(parts.values()))
 
     async def _matching(
         self, unit: Unit, network: str, notification: Notification
@@ -161,3 +215,15 @@ class NetworkNotifications:
 
 def _reading_job(number: int, due_at: datetime) -> Job:
     return Job(due_at, JobKind.READ_NOTIFICATION, NO_SERVICE, str(number))
+
+
+def _written(notification: Notification) -> bytes:
+    """A notification of an adapter, as it is stored and shown."""
+    values = {name: getattr(notification, name) for name in _WRITTEN}
+    return json.dumps({name: value for name, value in values.items() if value}).encode()
+
+
+def _notification_of(body: bytes) -> Notification:
+    """The notification that was stored."""
+    values = json.loads(body)
+    return Notification(**{**values, "outcome": Outcome(values["outcome"])})

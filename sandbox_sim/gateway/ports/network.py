@@ -65,6 +65,8 @@ class Capabilities:
     without one is a mismatch.
     reference_is_transaction_id: the reference of a first attempt is the client's `transaction_id`;
     else it is a UUID (version 4).
+    decides_within: after how long an attempt without an outcome is listed for a person, where the
+    adapter has a setting for it; None for the setting `give_up_after_s`. Gateway time.
     """
 
     operations: frozenset[Operation]
@@ -75,6 +77,7 @@ class Capabilities:
     trust: NotificationTrust = NotificationTrust.HINT
     always_sent: AlwaysSent = NOTHING_PROMISED
     reference_is_transaction_id: bool = False
+    decides_within: timedelta | None = None
 
     def objection(self, request: "SubmitRequest") -> str | None:
         """Why the network does not take a request, in words; None where it does."""
@@ -230,17 +233,20 @@ class StatusResult:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification of a network, read. At least one of the first three names the attempt.
+    """One notification of a network, read. It names its attempt by one of the ids or the reference.
 
     attempt_id: from the address that it came to.
     reference: the idempotency reference; `echo.reference` is compared, this one only finds.
     network_id: the network's own identifier.
+    part_id: the identifier of a part of a message, as `NetworkEvents.part_taken` had it; the
+    outcome is then that of the part.
     """
 
     outcome: Outcome
     attempt_id: str = ""
     reference: str = ""
     network_id: str = ""
+    part_id: str = ""
     echo: Echo = SAYS_NOTHING
     cancelled: bool = False
     reason: str = ""
@@ -279,7 +285,15 @@ class NetworkEvents(Protocol):
         """A notification that did not come by HTTP, such as a receipt over SMPP.
 
         It counts as signed: the adapter's own connection proves it. Returns when it is saved; only
-        then may the adapter acknowledge it.
+        then may the adapter acknowledge it. One about a part that is not known yet is tried again:
+        a network may report on a part before it answers the submit.
+        """
+        ...
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        """The network took a part of a message, number 1 to `total`, under this identifier.
+
+        Returns when it is saved: from then on a notification with this `part_id` is about it.
         """
         ...
 

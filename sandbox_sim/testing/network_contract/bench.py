@@ -14,6 +14,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.networks.attempts import Attempt, Terms
 from sandbox_sim.domain.networks.exchanges import Exchange
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.domain.vocabulary import MOBILE_NETWORKS, Operation
 from sandbox_sim.gateway.ports.network import (
     Network,
@@ -24,12 +25,14 @@ from sandbox_sim.gateway.ports.network import (
     SubmitRequest,
     SubmitResult,
 )
-from sandbox_sim.testing.network_contract.peer import Address, Peer
+from sandbox_sim.testing.network_contract.peer import OTHER_SIDE, Address, Peer
 
 T = TypeVar("T")
 # The setting `timeout_s`, in real time: so long that a busy machine does not end a call. Where
 # nobody answers, the clock of the bench ends the call; an adapter with a timer of its own waits.
 TIMEOUT: Final = timedelta(seconds=10)
+# How the text of a message begins; its reference follows.
+TEXT: Final = "Hello "
 # So old is an attempt that is asked for: a network may decide nothing before.
 _LONG_AGO: Final = timedelta(days=1)
 # A card number that must not be seen either.
@@ -52,18 +55,34 @@ class NotProven(Exception):
 
 @dataclass
 class Told:
-    """What the adapter told us while it was open."""
+    """What the adapter told us while it was open.
+
+    arrived: how many notifications came, saved or not. may_save: whether they are saved now.
+    """
 
     exchanges: list[Exchange] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
+    parts: list[MessagePart] = field(default_factory=list)
+    arrived: int = 0
+    may_save: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Save at once, until a proof clears the event."""
+        self.may_save.set()
 
     def exchanged(self, exchange: Exchange) -> None:
         """Keep it."""
         self.exchanges.append(exchange)
 
     async def notified(self, notification: Notification) -> None:
-        """Keep it."""
+        """Keep it, once it may be saved."""
+        self.arrived += 1
+        await self.may_save.wait()
         self.notifications.append(notification)
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        """Keep it."""
+        self.parts.append(MessagePart("testnet", attempt_id, number, total, network_id))
 
 
 class BenchClock(VirtualClock):
@@ -148,10 +167,13 @@ class Bench:
             "nickname": "Ama",
             "currency_val": "10.50" if chosen is Operation.CARD else "",
             "landing_page": "https://shop.example/" if chosen is Operation.CARD else "",
-            "text": "Hello" if chosen is Operation.SMS else "",
             "sender_id": "Shop" if chosen is Operation.SMS else "",
         }
-        return SubmitRequest(**{**values, **fields})
+        request = SubmitRequest(**{**values, **fields})
+        if chosen is Operation.SMS and not request.text:
+            # A message may carry no reference, so its text tells it from others.
+            return replace(request, text=f"{TEXT}{request.reference}")
+        return request
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt that is saved for a request, once it went out."""
@@ -258,7 +280,9 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
     left = [
         task
         for task in asyncio.all_tasks() - before
-        if not task.done() and "FaultServer" not in repr(task.get_coro())
+        if not task.done()
+        and "FaultServer" not in repr(task.get_coro())
+        and task.get_name() != OTHER_SIDE
     ]
     require(not left, f"close leaves tasks: {left}")
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from sandbox_sim.testing.network_contract import proofs_answers, proofs_submit
+from sandbox_sim.testing.network_contract import proofs_answers, proofs_events, proofs_submit
 from sandbox_sim.testing.network_contract.bench import NotProven
 from sandbox_sim.testing.network_contract.peer import Fault, Peer, PeerFactory
 
@@ -57,6 +57,8 @@ PROOFS: Final[Sequence[Proof]] = (
             proofs_answers.a_notification_names_its_attempt,
             proofs_answers.notifications_in_any_order_end_the_same,
             proofs_answers.what_is_unreadable_is_called_so,
+            proofs_events.an_event_names_its_attempt,
+            proofs_events.an_event_is_acknowledged_after_it_is_saved,
         ),
     ),
     *(

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.networks.reports import SAYS_NOTHING, Echo
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ports.network import Network, NetworkEnvironment, SubmitRequest
+
+# The name of each task that a peer runs for itself, so that it does not count as the adapter's.
+OTHER_SIDE: Final = "the other side"
 
 
 class Address(StrEnum):
@@ -133,6 +136,18 @@ class Peer(Protocol):
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
         """The notification of this decision; None where it does not send any by HTTP."""
+        ...
+
+
+@runtime_checkable
+class NotifyingPeer(Protocol):
+    """What a `Peer` has too whose network notifies over a connection of its own, not by HTTP."""
+
+    async def notify(self, decided: Decided) -> bool:
+        """Notify of this decision about a request that was submitted.
+
+        Returns whether the adapter acknowledged it, when it did.
+        """
         ...
 
 

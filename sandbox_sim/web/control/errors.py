@@ -22,7 +22,7 @@ METHOD_NOT_ALLOWED: Final = ErrorCode(
     405, "method_not_allowed", "the path takes another method; the header `Allow` names it"
 )
 TIMEOUT: Final = ErrorCode(408, "timeout", "a `wait` ended before enough records matched")
-# Nobody reads it.
+# It is written to a connection that is closed, so no client reads it.
 DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")
 ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided")
 AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")

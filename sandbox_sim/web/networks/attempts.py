@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from sandbox_sim.domain.networks import attempt_views
-from sandbox_sim.domain.networks.attempt_views import AttemptView
+from sandbox_sim.domain.networks.attempt_views import NetworkAttemptView
 from sandbox_sim.domain.networks.attempts import AttemptQuery
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.gateway.networks.live_records import LiveRecords
@@ -55,7 +55,7 @@ class AttemptListQuery(ServiceListQuery):
 class AttemptPage(TypedDict):
     """A page of attempts, newest first."""
 
-    attempts: list[AttemptView]
+    attempts: list[NetworkAttemptView]
     next: str | None
 
 

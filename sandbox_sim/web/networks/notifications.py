@@ -1,7 +1,7 @@
 """Notifications of networks come in at `/_networks/{name}/…`, by POST and PUT. Source: D39.
 
-Nobody proves who he is here: a notification is stored as it came, and what it is worth is decided
-when it is read.
+These paths ask for no credentials: a notification is stored as it came, and whether it counts is
+decided when it is read.
 """
 
 from typing import Final

@@ -37,11 +37,15 @@ class Schemas:
 
     def __init__(self) -> None:
         self.components: dict[str, Schema] = {}
+        self._models: dict[str, Any] = {}
 
     def of(self, annotation: Any) -> Schema:
         """The schema of an annotation. In `Annotated`, a text is the description of the value.
 
         An enumeration or a tuple in `Annotated` lists the values that a string can have.
+
+        Raises:
+            ValueError: two different models have one name.
         """
         if is_typeddict(annotation):
             return self._reference(annotation)
@@ -60,6 +64,8 @@ class Schemas:
 
     def _reference(self, model: Any) -> Schema:
         name = model.__name__
+        if self._models.setdefault(name, model) is not model:
+            raise ValueError(f"two models have the name {name}")
         if name not in self.components:
             self.components[name] = {}  # so that a model may refer to itself
             self.components[name] = self._component(model)

@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from sandbox_sim.adapters.networks.http_client import HttpAnswer
+from sandbox_sim.adapters.networks.smpp import pdus, receipts, statuses
+from sandbox_sim.adapters.networks.smpp.adapter import Smpp
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork
 from sandbox_sim.domain.callbacks.signature import sign
 from sandbox_sim.domain.json_text import compact
@@ -250,3 +252,31 @@ class TokenDialect(UpstreamDialect):
     def has_token(self, request: HttpRequest, oldest: int) -> bool:
         number = request.headers.get("authorization", "").rpartition("-")[2]
         return number.isdigit() and int(number) >= oldest
+
+
+class NamesNoPart(Smpp):
+    """Reads another identifier than the receipt has."""
+
+    async def _delivered(self, pdu: pdus.Pdu) -> int:
+        assert self._events is not None
+        await self._events.notified(Notification(Outcome.SUCCEEDED, part_id="another"))
+        return statuses.OK
+
+
+class ReadsEachReceiptAsArrived(Smpp):
+    """Does not look at the state of a receipt."""
+
+    async def _delivered(self, pdu: pdus.Pdu) -> int:
+        receipt = receipts.receipt_of(pdus.delivered(pdu))
+        assert receipt is not None
+        assert self._events is not None
+        await self._events.notified(Notification(Outcome.SUCCEEDED, part_id=receipt.written_id))
+        return statuses.OK
+
+
+class AcknowledgesFirst(Smpp):
+    """Acknowledges a receipt, and saves it afterwards."""
+
+    async def _delivered(self, pdu: pdus.Pdu) -> int:
+        self._saving = asyncio.create_task(super()._delivered(pdu))
+        return statuses.OK

@@ -8,6 +8,7 @@ from typing import Any
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.domain.networks.exchanges import Exchange
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ports.network import (
     NetworkEnvironment,
@@ -23,12 +24,16 @@ class KeptEvents:
 
     exchanges: list[Exchange] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
+    parts: list[MessagePart] = field(default_factory=list)
 
     def exchanged(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
 
     async def notified(self, notification: Notification) -> None:
         self.notifications.append(notification)
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        self.parts.append(MessagePart("testnet", attempt_id, number, total, network_id))
 
 
 def environment(timeout_s: float = 5) -> NetworkEnvironment:

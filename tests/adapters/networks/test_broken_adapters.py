@@ -2,9 +2,11 @@
 
 import pytest
 
+from sandbox_sim.adapters.networks.smpp.adapter import Smpp
 from sandbox_sim.adapters.networks.upstream import UpstreamNetwork
 from sandbox_sim.testing.network_contract import PROOFS, Disproved, Fault, http_peer, prove
 from tests.adapters.networks import broken
+from tests.adapters.networks.smpp.smpp_peer import smpp_peer
 from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
 pytestmark = pytest.mark.decision("D39")
@@ -39,6 +41,11 @@ BREAKS: list[tuple[str, type[UpstreamNetwork]]] = [
     *((f"status_under_{fault}", broken.SilenceIsMissing) for fault in DOUBTS),
     ("status_under_close_after_answer", broken.AlwaysPending),
 ]
+SMPP_BREAKS: list[tuple[str, type[Smpp]]] = [
+    ("an_event_names_its_attempt", broken.NamesNoPart),
+    ("an_event_names_its_attempt", broken.ReadsEachReceiptAsArrived),
+    ("an_event_is_acknowledged_after_it_is_saved", broken.AcknowledgesFirst),
+]
 TOKENS = "fifty_at_once_renew_a_token_once"
 
 
@@ -48,6 +55,18 @@ TOKENS = "fifty_at_once_renew_a_token_once"
 async def test_a_broken_adapter_is_found(name: str, adapter: type[UpstreamNetwork]) -> None:
     with pytest.raises(Disproved):
         await prove(OF[name], http_peer(UpstreamDialect(adapter)))
+
+
+@pytest.mark.parametrize(
+    ("name", "adapter"),
+    SMPP_BREAKS,
+    ids=[f"{name}-{adapter.__name__}" for name, adapter in SMPP_BREAKS],
+)
+async def test_a_broken_adapter_with_a_connection_of_its_own_is_found(
+    name: str, adapter: type[Smpp]
+) -> None:
+    with pytest.raises(Disproved):
+        await prove(OF[name], smpp_peer(adapter))
 
 
 async def test_fifty_submits_renew_an_expired_token_once() -> None:
@@ -65,4 +84,4 @@ async def test_an_adapter_that_renews_for_each_submit_is_found() -> None:
 
 
 def test_every_proof_has_a_broken_adapter_that_it_finds() -> None:
-    assert {name for name, _ in BREAKS} | {TOKENS} == set(OF)
+    assert {name for name, _ in [*BREAKS, *SMPP_BREAKS]} | {TOKENS} == set(OF)

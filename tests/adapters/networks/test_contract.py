@@ -13,6 +13,7 @@ from tests.adapters.networks.http_json.acme_dialect import AcmeDialect
 from tests.adapters.networks.http_json.dialects import HubtelDialect, PaystackDialect
 from tests.adapters.networks.momo_peer import momo_peer
 from tests.adapters.networks.simulated_peer import simulated_peer
+from tests.adapters.networks.smpp.smpp_peer import smpp_peer
 from tests.adapters.networks.upstream_dialect import UpstreamDialect
 
 pytestmark = pytest.mark.decision("D39")
@@ -34,6 +35,11 @@ class TestUpstream(NetworkContract):
 class TestMtnMomo(NetworkContract):
     def peer(self) -> PeerFactory:
         return momo_peer()
+
+
+class TestSmpp(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return smpp_peer()
 
 
 class TestPaystackByHttpJson(NetworkContract):

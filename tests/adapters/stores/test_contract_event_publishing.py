@@ -133,6 +133,7 @@ SILENT = {
     *("book_page", "last_posted_at", "list_attempts"),
     *("save_hold", "hold", "open_holds", "exchanges_of", "add_exchanges"),
     *("add_raw_notification", "raw_notification", "save_raw_notification"),
+    *("add_message_part", "save_message_part", "find_message_part", "message_parts"),
 }
 
 

@@ -13,6 +13,7 @@ from sandbox_sim.domain.double_entry.entries import BookQuery, Overdrawn, Reason
 from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.networks.attempts import AttemptQuery
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.domain.networks.notifications import NotificationState
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Status
@@ -50,6 +51,7 @@ async def fill(unit: Unit) -> None:
     await unit.enter(hold().placed())
     await unit.add_raw_notification(raw_notification())
     await unit.add_exchanges([exchange()])
+    await unit.add_message_part(MessagePart("sms", "A1", 1, 2, "id-1"))
     await unit.save_callback(callback("L1", mode=ServiceMode.PRODUCTION))
     await unit.add_job(Job(NOW, JobKind.ASK_NETWORK, SERVICE, "A1"))
 
@@ -64,6 +66,7 @@ async def seen(unit: Unit) -> dict[str, object]:
         "holds": list(await unit.open_holds()),
         "notification": await unit.raw_notification(1),
         "exchanges": list(await unit.exchanges_of("A1")),
+        "parts": list(await unit.message_parts("A1")),
         "callbacks": [c.id for c in await unit.list_callbacks(every(SERVICE))],
         "next due": await unit.next_due(),
     }
@@ -85,6 +88,7 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
     }
     assert found["holds"] == [hold()]
     assert found["exchanges"] == [exchange()]
+    assert found["parts"] == [MessagePart("sms", "A1", 1, 2, "id-1")]
 
 
 async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> None:
@@ -475,3 +479,27 @@ async def test_a_line_of_the_books_is_read_as_it_was_posted(store: Store) -> Non
     }
     assert {each.entry for each in lines} == {lines[0].entry}
     assert {(each.subject, each.at) for each in lines} == {(FIRST, NOW)}
+
+
+async def test_a_part_of_a_message_is_found_by_the_id_that_its_network_gave_it(
+    store: Store,
+) -> None:
+    first = MessagePart("sms", "A1", 1, 2, "id-1")
+    second = MessagePart("sms", "A1", 2, 2, "id-2")
+    elsewhere = MessagePart("other", "A2", 1, 1, "id-1")
+    reused = MessagePart("sms", "A3", 1, 1, "id-2")
+
+    async def work(unit: Unit) -> None:
+        for part in (second, first, elsewhere, reused, first._replace(network_id="again")):
+            await unit.add_message_part(part)
+        await unit.save_message_part(first._replace(outcome=Outcome.SUCCEEDED))
+
+    await store.run(work)
+
+    async def found(unit: Unit) -> tuple[object, ...]:
+        ids = (("sms", "id-1"), ("sms", "id-2"), ("sms", "again"))
+        parts = [await unit.find_message_part(*each) for each in ids]
+        return (*parts, list(await unit.message_parts("A1")))
+
+    arrived = first._replace(outcome=Outcome.SUCCEEDED)
+    assert await store.run(found) == (arrived, reused, None, [arrived, second])

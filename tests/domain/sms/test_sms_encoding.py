@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.sms.sms_encoding import measure
+from sandbox_sim.domain.sms.sms_encoding import measure, octets, pages
 
 # GSM 03.38, table 1, in the order of its codes; 0x1B is the escape and no character.
 TABLE = (
@@ -163,3 +163,28 @@ def test_a_longer_text_never_takes_fewer_pages(text: str) -> None:
         measure(shorter).page_count <= measure(longer).page_count
         for shorter, longer in pairwise(grown)
     )
+
+
+@given(ANY_TEXT | GSM_TEXT)
+@pytest.mark.decision("D23")
+def test_the_pages_are_those_that_are_counted(text: str) -> None:
+    size = measure(text)
+
+    assert list(pages(text)) == pack(text, size.encoding)
+    assert len(pages(text)) == size.page_count
+
+
+@pytest.mark.decision("D23")
+def test_each_character_of_gsm_goes_out_as_its_code() -> None:
+    codes = [code for code in range(128) if code != 0x1B]
+
+    assert octets(TABLE, "GSM") == bytes(codes)
+    assert octets(EXTENSION, "GSM") == bytes.fromhex(
+        "1b0a 1b14 1b28 1b29 1b2f 1b3c 1b3d 1b3e 1b40 1b65"
+    )
+
+
+@pytest.mark.decision("D23")
+def test_other_text_goes_out_as_utf_16_with_the_high_octet_first() -> None:
+    assert octets("ç\N{GRINNING FACE}", "UNICODE") == bytes.fromhex("00e7 d83d de00")
+    assert octets("\ud83d", "UNICODE") == bytes.fromhex("d83d")

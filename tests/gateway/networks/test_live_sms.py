@@ -1,52 +1,26 @@
 """SMS of mode P: queued, charged, sent over a network, refunded where it fails (D32, D39)."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.domain.ledger import Account as Wallet
 from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.payments.transactions import Status
 from sandbox_sim.domain.response_codes import Reply
-from sandbox_sim.domain.sms.sms_messages import HistoryQuery, Message, SmsRequest
+from sandbox_sim.domain.sms.sms_messages import HistoryQuery
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.gateway.networks.manual_actions import Decision, LiveActions
 from sandbox_sim.gateway.ports.network import SubmitResult
 from tests.gateway.networks.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, TAKES_ALL, Desk
+from tests.gateway.networks.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.records import SERVICE
 
-UNITS = f"service/{SERVICE}/sms/available/SMS"
-FIRST, SECOND = "0244000001", "233540000009"
-
 pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
-
-
-async def send(desk: Desk, *recipients: str, **fields: Any) -> Reply:
-    asked = {"msg_body": "Your code is 1234", "sender_id": "Shop", **fields}
-    bulk = asked.pop("bulk", len(recipients) > 1)
-    request = SmsRequest(SERVICE, list(recipients or (FIRST,)), bulk=bulk, **asked)
-    return await desk.sms.send(request, lambda: "http://gateway.test")
-
-
-async def a_desk(units: int = 10) -> Desk:
-    desk = Desk()
-    if units:
-        await LiveActions(desk.store, desk.clock, desk.recorder).topup(SERVICE, Wallet.SMS, units)
-    return desk
-
-
-async def messages(desk: Desk) -> Sequence[Message]:
-    return await desk.store.run(lambda unit: unit.list_messages(Listing()))
-
-
-async def statuses(desk: Desk) -> list[str]:
-    return [each.status.value for each in reversed(await messages(desk))]
 
 
 def data(reply: Reply) -> Any:

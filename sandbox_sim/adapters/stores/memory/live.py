@@ -15,6 +15,7 @@ from sandbox_sim.domain.double_entry.entries import BookLine, BookQuery, Entry, 
 from sandbox_sim.domain.double_entry.holds import Hold, HoldState
 from sandbox_sim.domain.networks.attempts import Attempt, AttemptQuery
 from sandbox_sim.domain.networks.exchanges import Exchange
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.domain.networks.notifications import KeptNotification, RawNotification
 from sandbox_sim.domain.networks.outcomes import WITHOUT_MONEY, Outcome
 from sandbox_sim.domain.payments.transactions import Transaction
@@ -36,6 +37,7 @@ class LiveRecords:
     holds: dict[str, Hold] = field(default_factory=dict)
     notifications: dict[int, KeptNotification] = field(default_factory=dict)
     exchanges: dict[str, list[Exchange]] = field(default_factory=dict)
+    parts: dict[tuple[str, int], MessagePart] = field(default_factory=dict)
 
 
 class ReferenceUsed(Exception):
@@ -209,6 +211,22 @@ class MemoryLive(MemoryState):
 
     async def exchanges_of(self, attempt_id: str) -> Sequence[Exchange]:
         return self._live.exchanges.get(attempt_id, [])
+
+    async def add_message_part(self, part: MessagePart) -> None:
+        if (part.attempt_id, part.number) not in self._live.parts:
+            await self.save_message_part(part)
+
+    async def save_message_part(self, part: MessagePart) -> None:
+        self._set(self._live.parts, (part.attempt_id, part.number), part)
+
+    async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
+        newest = reversed(self._live.parts.values())
+        key = network, network_id
+        return next((each for each in newest if (each.network, each.network_id) == key), None)
+
+    async def message_parts(self, attempt_id: str) -> Sequence[MessagePart]:
+        of_attempt = (each for each in self._live.parts.values() if each.attempt_id == attempt_id)
+        return sorted(of_attempt, key=lambda part: part.number)
 
 
 def _name(balance: tuple[Account, Decimal]) -> str:

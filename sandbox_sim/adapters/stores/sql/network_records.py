@@ -1,18 +1,20 @@
-"""Raw notifications and exchanges of networks in SQL."""
+"""Raw notifications, exchanges and parts of messages in SQL."""
 
 import base64
 import json
 from collections.abc import Sequence
 from typing import Final
 
-from sandbox_sim.adapters.stores.sql.rows import to_datetime, to_micros
+from sandbox_sim.adapters.stores.sql.rows import Row, to_datetime, to_micros
 from sandbox_sim.adapters.stores.sql.statements import SqlBase, insert, select
 from sandbox_sim.domain.networks.exchanges import Exchange
+from sandbox_sim.domain.networks.message_parts import MessagePart
 from sandbox_sim.domain.networks.notifications import (
     KeptNotification,
     NotificationState,
     RawNotification,
 )
+from sandbox_sim.domain.networks.outcomes import Outcome
 
 _NOTIFICATION: Final = (
     "network",
@@ -30,6 +32,13 @@ _SAVE = (
 )
 _ADD_EXCHANGE = insert("exchanges", ("attempt_id", "at", "document"))
 _EXCHANGES = select(("at", "document"), "exchanges", "attempt_id = ? ORDER BY number")
+_PART: Final = MessagePart._fields
+_ADD_PART = insert("message_parts", _PART) + " ON CONFLICT (attempt_id, number) DO NOTHING"
+_SAVE_PART = "UPDATE message_parts SET outcome = ? WHERE attempt_id = ? AND number = ?"
+_FIND_PART = select(
+    _PART, "message_parts", "network = ? AND network_id = ? ORDER BY serial DESC LIMIT 1"
+)
+_PARTS = select(_PART, "message_parts", "attempt_id = ? ORDER BY number")
 
 
 class SqlNetworkRecords(SqlBase):
@@ -68,6 +77,24 @@ class SqlNetworkRecords(SqlBase):
             Exchange(**{**json.loads(document), "attempt_id": attempt_id, "at": to_datetime(at)})
             for at, document in found
         ]
+
+    async def add_message_part(self, part: MessagePart) -> None:
+        await self._fetch(_ADD_PART, *part[:-1], part.outcome.value)
+
+    async def save_message_part(self, part: MessagePart) -> None:
+        await self._fetch(_SAVE_PART, part.outcome.value, part.attempt_id, part.number)
+
+    async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
+        row = await self._fetch_one(_FIND_PART, network, network_id)
+        return None if row is None else _to_part(row)
+
+    async def message_parts(self, attempt_id: str) -> Sequence[MessagePart]:
+        return [_to_part(row) for row in await self._fetch(_PARTS, attempt_id)]
+
+
+def _to_part(row: Row) -> MessagePart:
+    part = MessagePart(*row)
+    return part._replace(outcome=Outcome(part.outcome))
 
 
 def _document(raw: RawNotification) -> str:

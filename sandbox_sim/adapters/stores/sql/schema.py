@@ -7,6 +7,7 @@ frozen clock. A `position` does the same for the messages of a service, without 
 
 from typing import Final
 
+from sandbox_sim.adapters.stores.sql.message_part_table import MESSAGE_PARTS
 from sandbox_sim.domain.jobs import LIVE_KINDS
 
 # The tables whose rows belong to a service, and those that all services share. A reset empties them
@@ -389,6 +390,7 @@ CREATE TABLE live_journals (
     dropped BIGINT NOT NULL
 );
 """,
+    MESSAGE_PARTS,
 )
 
 

@@ -173,7 +173,7 @@ class TestDamaged:
 
     async def test_pages_in_the_middle_are_told_by_whoever_needs_them(self, path: Path) -> None:
         """The store does not check all pages at its start; large files would make it slow."""
-        self.damage(path, 60, 80)
+        self.damage(path, 90, 110)
         before = contents(path.parent)
 
         async with opened(path) as store:

@@ -27,7 +27,7 @@ ALTER TABLE transactions ADD COLUMN note TEXT;
 # The tables of production mode, which migration 4 and later ones add.
 LIVE_TABLES = (
     *("live_transactions", "attempts", "accounts", "holds", "entries", "legs"),
-    *("raw_notifications", "exchanges", "live_messages", "live_journals"),
+    *("raw_notifications", "exchanges", "live_messages", "live_journals", "message_parts"),
 )
 # Two more migrations, so that the tests below apply several steps.
 ONE_DAY = (*TODAY, ADD_A_COLUMN, ADD_A_TABLE)

@@ -1,0 +1,1 @@
+"""The adapter for SMS over SMPP 3.4."""

@@ -1,0 +1,85 @@
+"""docs/networks/smpp.md: its commands with the SMSC of others, and its tables."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.adapters.networks.smpp import statuses
+from sandbox_sim.adapters.networks.smpp.settings import AddressType, ReceiptIds, SmppSettings
+from sandbox_sim.config_networks import NetworkTable
+from tests.adapters.networks.smpp.node_smsc import PACKAGE, node_modules
+from tests.docs.commands import shape
+from tests.docs.page_reader import Reader, free_port
+from tests.docs.pages import Page, code
+
+PAGE = Page("docs/networks/smpp.md")
+
+
+@pytest.fixture
+def reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Reader]:
+    node_modules(request.config)  # skips where there is no npm
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with ExitStack() as servers:
+        reader = Reader(tmp_path, servers)
+        reader.ports["2775"] = free_port()
+        (configuration,) = PAGE.blocks("toml")
+        (tmp_path / "smpp.toml").write_text(reader.here(configuration), "utf-8")
+        (statement,) = PAGE.blocks("csv")
+        (tmp_path / "statement.csv").write_text(statement, "utf-8")
+        yield reader
+
+
+@pytest.mark.timeout(180)  # the start of ten processes
+@pytest.mark.decision("D39")
+def test_the_page_leads_from_nothing_to_messages_that_are_sent_and_refunded(
+    reader: Reader,
+) -> None:
+    assert PAGE.commands()[0].words[-1] == PACKAGE  # the version of the other tests
+    last = {}
+
+    for command in PAGE.commands():
+        printed = reader.run(command)
+        if command.output:
+            assert shape(printed) == shape(command.output), command.words
+        if "response_data" in printed:
+            last = json.loads(printed)["response_data"]
+
+    assert last["sms_balance"] == 17
+
+
+def test_the_settings_are_all_there_with_their_defaults() -> None:
+    settings: dict[str, str] = {}
+    for names, default, *_ in PAGE.table("Settings"):
+        each = [code(name.strip()) for name in names.split(",")]
+        defaults = default.split(",") if default else [""] * len(each)
+        settings.update(zip(each, (code(value.strip()) for value in defaults), strict=True))
+    own = SmppSettings.model_fields
+
+    assert settings.keys() == own.keys() | {"timeout_s"}
+    assert settings.pop("timeout_s") == str(NetworkTable.model_fields["timeout_s"].default)
+    for name, default in settings.items():
+        field = own[name]
+        if default:
+            shown = str(field.default).lower()
+            assert default == shown, name
+        else:
+            assert field.is_required() or not str(field.default).strip("*"), name
+
+
+def test_the_words_of_the_settings_and_the_statuses_exist() -> None:
+    (kinds,) = (row[2] for row in PAGE.table("Settings") if "source_address_type" in row[0])
+    (forms,) = (row for row in PAGE.table("Settings") if "receipt_ids" in row[0])
+
+    assert all(f"`{kind}`" in kinds for kind in AddressType)
+    assert all(f"`{form}`" in forms[1] + forms[2] for form in ReceiptIds)
+    rows = [row[0] for row in PAGE.table("What the SMSC answers")]
+    for name in statuses.THROTTLED:
+        assert any(name in row for row in rows)
+    assert "ESME_RINVDSTADR" in statuses.REFUSALS
+    assert "ESME_RSYSERR" not in statuses.REFUSALS
