@@ -15,6 +15,8 @@ from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.control.faults import FAULT_STATUSES
 from sandbox_sim.domain.control.listing import Listing as PageOf
 from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
+from sandbox_sim.domain.double_entry.accounts import Account
+from sandbox_sim.domain.json_text import plain_decimal
 from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
 from sandbox_sim.gateway.control.clock_view import shown as clock_shown
 from sandbox_sim.gateway.control.record_search import Records
@@ -174,8 +176,17 @@ class DashboardRoutes:
         return {
             "postings": [posting_shown(line.posting) for line in page.lines],
             "audits": page.audits or (),
+            "live_balances": await self._live_balances(asked),
             "next": page.next,
         }
+
+    async def _live_balances(self, asked: Asked) -> Mapping[Account, str]:
+        """The balances of mode P on the first page. The check of its books is not made here."""
+        if self._networks is None or asked.after:
+            return {}
+        of_service = asked.search.service_id
+        balances = await self._store.run(lambda unit: unit.book_balances(of_service))
+        return {account: plain_decimal(balance) for account, balance in balances.items()}
 
     async def _clock_context(self) -> Mapping[str, Any]:
         return {**clock_shown(self._clock), "jobs": await due_jobs(self._store, self._text)}

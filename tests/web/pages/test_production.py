@@ -234,6 +234,16 @@ class TestTopUp:
         ]
         assert [each.get("mode", "S") for each in modes] == ["S", "P", "P"]
 
+    async def test_the_balance_of_mode_p_is_shown(self, production: Sandbox) -> None:
+        for service, units in ((55, 10), (56, 20)):
+            topup = {"service_id": service, "units": units, "mode": "P"}
+            await post(production, "ledger/topup", **topup)
+
+        shown = words(await page(production, "?view=ledger&q=service:55"))
+
+        assert re.search(r"Balances of mode P Service Account Balance 55 \S*sms\S* 10 ", shown)
+        assert " 20 " not in shown
+
     async def test_without_production_it_asks_for_neither(self, sandbox: Sandbox) -> None:
         html = await page(sandbox, "?view=ledger")
 
