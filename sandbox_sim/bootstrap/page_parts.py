@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sandbox_sim.adapters.stores.postgres.postgres_url import is_postgres
 from sandbox_sim.domain.clients import SANDBOX_CLIENT
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.networks.network_overview import NetworkOverview
 from sandbox_sim.gateway.payments.card_page import CardPages
 from sandbox_sim.gateway.payments.handset import Handsets
 from sandbox_sim.web.control.handlers import RouteGroup
@@ -78,6 +79,7 @@ class PageParts:
 
     def _dashboard(self) -> DashboardRoutes:
         parts, settings = self._parts, self._parts.settings
+        production = parts.production
         first = settings.credentials[0].client()
         secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
         facts = Settings(
@@ -99,6 +101,8 @@ class PageParts:
             parts.clock,
             facts,
             parts.public_address,
+            live=production.records if production else None,
+            networks=NetworkOverview(parts.store, production.networks) if production else None,
             needs_login=settings.token is not None,
         )
 

@@ -93,17 +93,20 @@ class NetworkRoutes:
 
     async def list(self, _request: web.Request) -> NetworkList:
         """List the networks of production, without asking them anything."""
-        return {"networks": [_view(each) for each in await self._overview.states()]}
+        return {"networks": [network_view(each) for each in await self._overview.states()]}
 
     async def check(self, _request: web.Request) -> CheckedNetworkList:
         """Ask each network whether it can be reached; at most, it is asked for a token."""
         found = await self._overview.checked()
         return {
-            "networks": [{**_view(state), "health": _health(health)} for state, health in found]
+            "networks": [
+                {**network_view(state), "health": _health(health)} for state, health in found
+            ]
         }
 
 
-def _view(state: NetworkState) -> NetworkView:
+def network_view(state: NetworkState) -> NetworkView:
+    """A network as the control API and the dashboard show it."""
     can, opened_at = state.capabilities, state.breaker.opened_at
     return {
         "name": state.name,

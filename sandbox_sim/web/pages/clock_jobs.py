@@ -16,6 +16,8 @@ _READ: Final = 40
 _OTHERS: Final = {
     JobKind.SETTLE_SMS: ("due.sms", "due.sends_sms"),
     JobKind.ASK_NETWORK: ("due.question", "due.asks"),
+    JobKind.RECHECK_FINAL: ("due.recheck", "due.asks_again"),
+    JobKind.SEND_SMS: ("due.live_sms", "due.sends_live_sms"),
     JobKind.READ_NOTIFICATION: ("due.notification", "due.reads"),
 }
 

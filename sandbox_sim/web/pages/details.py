@@ -15,7 +15,9 @@ from sandbox_sim.gateway.control.record_search import (
 )
 from sandbox_sim.gateway.control.searches import Kind
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
+from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+from sandbox_sim.web.pages.production.live_timeline import live_steps
 from sandbox_sim.web.pages.rows import Badge
 from sandbox_sim.web.pages.timeline import (
     Settings,
@@ -28,15 +30,21 @@ from sandbox_sim.web.pages.timeline import (
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
+# What a transaction and its requests have in common.
+_NAME: Final = ("service_id", "mode", "transaction_id")
 _PAYMENT_PATHS: Final = ("/make_payment", "/pay_bill", "/send_airtime")
 
 
 class Details:
-    """Makes timelines. A method returns None for a record that is kept no more."""
+    """Makes timelines. A method returns None for a record that is kept no more.
 
-    def __init__(self, records: Records, ledger: Ledger) -> None:
+    live: the records of production; None where it is off.
+    """
+
+    def __init__(self, records: Records, ledger: Ledger, live: LiveRecords | None) -> None:
         self._records = records
         self._ledger = ledger
+        self._live = live
 
     async def timeline(self, key: str, settings: Settings) -> Timeline | None:
         """The timeline of the record that `key` names, as `Row.key` does."""
@@ -57,20 +65,23 @@ class Details:
         self, service_id: int, network_id: str, settings: Settings
     ) -> Timeline | None:
         match = {"service_id": service_id, "network_transaction_id": network_id}
-        payment = await self._one(TRANSACTIONS, match)
+        payment, live = await self._one(TRANSACTIONS, match), None
+        if payment is None or payment["mode"] == "P":
+            # A transaction of mode P that its network did not take is not stored: its attempt is.
+            live = await self._attempts(network_id, service_id)
+            payment = payment or live
         if payment is None:
             return None
         entry = await self._beginning(payment)
         since = datetime.fromisoformat(_begun(payment))
-        query = {
-            "service_id": service_id,
-            "transaction_id": payment["transaction_id"],
-            "operation": Operation.STATUS.value,
-        }
+        query = {name: payment[name] for name in _NAME} | {"operation": Operation.STATUS.value}
         asked = await self._records.newest(REQUESTS, query, since=since) is not None
         found = await self._records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
         postings = await self._postings(service_id, network_id)
-        return of_payment(payment, entry, found.records[::-1], postings, settings, asked=asked)
+        return of_payment(
+            payment, entry, found.records[::-1], postings, settings, asked=asked,
+            live=live_steps(payment, live, settings.text) if payment["mode"] == "P" else None,
+        )  # fmt: skip
 
     async def _of_request(self, name: str, settings: Settings) -> Timeline | None:
         entry = await self._one(REQUESTS, {"id": name})
@@ -78,7 +89,7 @@ class Details:
             return None
         service_id, transaction_id = entry["service_id"], entry["transaction_id"]
         if None not in {service_id, transaction_id} and _pays(entry):
-            match = {"service_id": service_id, "transaction_id": transaction_id}
+            match = {name: entry[name] for name in _NAME}
             since = datetime.fromisoformat(entry["at"])
             found = await self._records.find(TRANSACTIONS, match, _MOST_REQUESTS, since=since)
             for payment in found.records:
@@ -109,11 +120,15 @@ class Details:
             return None
         subject = message["batch_id"] or message["processing_id"]
         postings = await self._postings(message["service_id"], subject)
-        return of_message(message, postings, settings)
+        live = None
+        if message["mode"] == "P":
+            live = await self._attempts(message["processing_id"], message["service_id"])
+        steps = live_steps(live, live, settings.text) if live is not None else ()
+        return of_message(message, postings, settings, steps)
 
     async def _beginning(self, payment: Mapping[str, Any]) -> Any:
         """The request that began a transaction: the newest for it that came before."""
-        match = {name: payment[name] for name in ("service_id", "transaction_id", "operation")}
+        match = {name: payment[name] for name in (*_NAME, "operation")}
         begun = _begun(payment)
         newest: Any = await self._records.newest(REQUESTS, match)
         if newest is None or newest["at"] <= begun:
@@ -121,6 +136,12 @@ class Details:
         # The id was used again later.
         entries: Sequence[Any] = (await self._records.find(REQUESTS, match, _MOST_REQUESTS)).records
         return next((each for each in entries if each["at"] <= begun), None)
+
+    async def _attempts(self, network_id: str, service_id: int) -> Any:
+        """The transaction or SMS of mode P with its attempts; None without production."""
+        if self._live is None:
+            return None
+        return await self._live.transaction(network_id, service_id)
 
     async def _postings(self, service_id: int, subject: str) -> Sequence[Any]:
         # With `after` the ledger adds up no balances.

@@ -13,6 +13,8 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
+from sandbox_sim.gateway.networks.live_records import LiveRecords
+from sandbox_sim.web.pages.production.waiting_rows import WAITING, waiting_rows
 from sandbox_sim.web.pages.rows import (
     Row,
     callback_row,
@@ -45,6 +47,9 @@ _SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Texts, Any], tuple[Row, Facts]
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, journal_row),
 }
+
+# What a transaction and its request have in common: service, mode and `transaction_id`.
+_Name = tuple[int, str, str]
 
 
 class RowPage(NamedTuple):
@@ -85,14 +90,20 @@ class _Stream:
 
 
 class Listing:
-    """The lists of payments, callbacks, SMS and requests."""
+    """The lists of payments, callbacks, SMS and requests.
 
-    def __init__(self, records: Records, text: Texts) -> None:
+    live: the records of production; None where it is off.
+    """
+
+    def __init__(self, records: Records, text: Texts, live: LiveRecords | None) -> None:
         self._records = records
         self._text = text
+        self._live = live
 
     async def page(self, view: str, search: Search, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""
+        if view == "payments" and WAITING in search.flags:
+            return await self._waiting(search, after)
         if view == "payments":
             return await self._payments(search, after)
         kind, shown = _SIMPLE[view]
@@ -110,6 +121,15 @@ class Listing:
         found = await self._records.find(CALLBACKS, _match(search), NEWEST_CALLBACKS)
         return [*found.records]
 
+    async def _waiting(self, search: Search, after: str | None) -> RowPage:
+        rows = [] if self._live is None else await waiting_rows(self._live, search, self._text)
+        first = 0
+        if after is not None:
+            keys = [row.key for row in rows]
+            first = keys.index(after) + 1 if after in keys else len(keys)
+        page = tuple(rows[first : first + PAGE_SIZE])
+        return RowPage(page, page[-1].key if len(rows) > first + len(page) else None)
+
     async def _payments(self, search: Search, after: str | None) -> RowPage:
         """Transactions, and between them requests for payments that left none, by time.
 
@@ -125,8 +145,8 @@ class Listing:
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
-        taken: dict[tuple[int, str], int] = {}  # the places of transactions without a request
-        asked: dict[tuple[int, str], int] = {}  # and of accepted requests without a transaction
+        taken: dict[_Name, int] = {}  # the places of transactions without a request
+        asked: dict[_Name, int] = {}  # and of accepted requests without a transaction
         found: list[tuple[Any, Any]] = []  # a transaction and its request; one of them may be None
         kept = 0
         while kept < PAGE_SIZE and payments.read + requests.read < _MOST_READ:
@@ -135,7 +155,7 @@ class Listing:
                 break
             if payment is not None and (entry is None or _begun(payment) >= entry["at"]):
                 payments.take()
-                name = payment["service_id"], payment["transaction_id"]
+                name = _name(payment)
                 place = asked.pop(name, None)
                 if place is not None and _begun(payment) >= found[place][1]["at"]:
                     found[place] = (payment, found[place][1])
@@ -186,8 +206,8 @@ def _begun(payment: Any) -> str:
     return at
 
 
-def _name(entry: Any) -> tuple[int, str]:
-    return entry["service_id"], entry["transaction_id"]
+def _name(record: Any) -> _Name:
+    return record["service_id"], record["mode"], record["transaction_id"]
 
 
 def _match(search: Search) -> Mapping[str, object]:

@@ -55,7 +55,8 @@ class Step(NamedTuple):
 
     tone: the colour of its mark. box: the words of somebody else, or a document.
     due: the gateway time of a step that is still to come.
-    asks: the forms that the step offers, by name.
+    asks: the forms that the step offers, by name; target: where they go, below `/_sandbox/`.
+    statuses: those that a form offers to settle with.
     """
 
     tone: str
@@ -72,6 +73,7 @@ class Step(NamedTuple):
     links: tuple[Link, ...] = ()
     asks: tuple[str, ...] = ()
     target: str = ""
+    statuses: tuple[str, ...] = ("000", "001", "003")
     due: str | None = None
 
 
@@ -107,13 +109,15 @@ def of_payment(
     settings: Settings,
     *,
     asked: bool,
+    live: Sequence[Step] | None = None,
 ) -> Timeline:
     """The timeline of a transaction. callbacks: oldest first.
 
     asked: whether the client has asked for the status.
+    live: in mode P, the steps up to the decision; None in mode S.
     """
     steps = request_steps(entry, settings) if entry is not None else []
-    steps.append(_settled(payment, entry, settings))
+    steps += [_settled(payment, entry, settings)] if live is None else live
     steps += [_posted(posting, settings.text) for posting in postings]
     for callback in callbacks:
         steps += callback_steps(callback, settings, asked=asked)
@@ -138,8 +142,13 @@ def of_request(entry: Shown, settings: Settings) -> Timeline:
     return Timeline(title, f"{about} · {message}", badge, tuple(request_steps(entry, settings)))
 
 
-def of_message(message: Shown, postings: Sequence[Shown], settings: Settings) -> Timeline:
-    """The timeline of an SMS. postings: what it cost, oldest first."""
+def of_message(
+    message: Shown, postings: Sequence[Shown], settings: Settings, live: Sequence[Step] = ()
+) -> Timeline:
+    """The timeline of an SMS. postings: what it cost, oldest first.
+
+    live: in mode P, the steps after it was taken; empty in mode S.
+    """
     text, status = settings.text, message["status"]
     badge = Badge(status, status)
     facts = text(
@@ -152,7 +161,9 @@ def of_message(message: Shown, postings: Sequence[Shown], settings: Settings) ->
     queued = Step("good", taken, message["created_at"], None, facts, box=message["message"])
     steps = [queued, *(_posted(posting, text) for posting in postings)]
     after = text("timeline.sms_after", delay=settings.sms_transition_ms)
-    if status == "SENT":
+    if live:
+        steps += live
+    elif status == "SENT":
         steps.append(Step("good", text("timeline.sms_sent"), message["sent_at"], badge, after))
     elif status == "REFUNDED":
         why = f"{text('timeline.sms_refunded_why')} {after}"

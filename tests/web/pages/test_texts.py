@@ -18,7 +18,7 @@ BROWSER = {"Accept": "text/html"}
 FOLDER: Final = Path(pages.__file__).parent
 TEMPLATES: Final = sorted((FOLDER / "templates").glob("*.html"))
 SCRIPTS: Final = sorted((FOLDER / "static").glob("*.js"))
-MODULES: Final = sorted(FOLDER.glob("*.py"))
+MODULES: Final = sorted(FOLDER.rglob("*.py"))
 # Attributes that a person reads or hears.
 SPOKEN: Final = frozenset({"aria-label", "placeholder", "title", "alt", "data-done"})
 # What is the same in every language: keys, and what one types.

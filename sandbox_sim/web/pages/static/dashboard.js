@@ -4,6 +4,7 @@
 import { get, post, say, bodyOf, remove } from "./control.js";
 import { askDoctor } from "./doctor.js";
 import { GatewayClock, keepFresh } from "./live.js";
+import { checkNetworks } from "./networks.js";
 import { prepareSend, openSend } from "./send.js";
 import { text } from "./text.js";
 
@@ -197,6 +198,7 @@ const acts = {
   }, ranWords),
   "[data-copy]": (button) => copy(button.dataset.copy),
   "[data-doctor]": (button) => askDoctor(button.dataset.doctor, button.dataset.callback),
+  "[data-check-networks]": () => checkNetworks(),
   "[data-dialog]": (button) => {
     if (button.dataset.dialog === "send") { openSend(); return; }
     if (button.dataset.dialog === "more") listSnapshots();

@@ -1,0 +1,37 @@
+"""Reads the pages of the dashboard as the server renders them."""
+
+import re
+from html import unescape
+from typing import Any
+
+from tests.conftest import Sandbox
+
+BROWSER = {"Accept": "text/html"}
+
+
+async def page(sandbox: Sandbox, query: str = "") -> str:
+    url = f"{sandbox.url}/_sandbox/{query}"
+    async with sandbox.session.get(url, headers=BROWSER) as answer:
+        assert answer.status == 200
+        return await answer.text()
+
+
+def rows(html: str) -> list[str]:
+    """The text of each row of the list."""
+    found = re.findall(r"<li data-key.*?</li>", html, re.DOTALL)
+    return [words(each) for each in found]
+
+
+def steps(html: str) -> list[str]:
+    """The text of each step of the timeline."""
+    timeline = html.partition('<ol class="timeline">')[2].partition("</ol>")[0]
+    return [words(each) for each in timeline.split("</li>")[:-1]]
+
+
+def words(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+async def post(sandbox: Sandbox, to: str, **body: Any) -> Any:
+    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{to}", json=body) as answer:
+        return await answer.json()

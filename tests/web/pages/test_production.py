@@ -1,0 +1,326 @@
+"""What the dashboard adds where production is on: what waits for a person, and who decided. D39."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from operator import methodcaller
+from typing import Any
+
+import pytest
+
+from sandbox_sim.domain.jobs import Job, JobKind
+from sandbox_sim.domain.networks.outcomes import Outcome
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.live_records import attempt
+from tests.web.pages.dashboard_pages import page, post, rows, steps, words
+
+LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
+BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
+# The carrier takes every payment, its answer is lost, and it decides after a day.
+SILENT = {
+    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
+    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
+}  # fmt: skip
+NO_OUTCOME = "no outcome: network silent has not decided within 60 s"
+
+pytestmark = pytest.mark.decision("D39")
+
+
+@pytest.fixture
+async def production(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway whose network stays silent. Its requests are of mode P."""
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE, BUILT_IN],
+        networks={"silent": SILENT, "idle": {"adapter": "simulated"}},
+        routes=[
+            {"network": "silent", "operation": ["collect", "payout"], "nw": ["MTN", "VOD"]},
+            {"network": "silent"},
+        ],
+        approved_senders=["Shop"],
+        callback_hosts={"allow": ["127.0.0.0/8"]},
+    )
+    sandbox.headers["Authorization"] = basic("live_key", "live_secret")
+    return sandbox
+
+
+async def pay(sandbox: Sandbox, transaction_id: str = "T1", **fields: Any) -> None:
+    """Send a collection that stays without an outcome."""
+    seen = await sandbox.collect(
+        transaction_id=transaction_id, request_time="2026-01-31 09:30:00", **fields
+    )
+    assert seen.code == "202"
+
+
+class TestClock:
+    async def test_an_sms_that_is_to_be_sent_is_due(self, production: Sandbox) -> None:
+        clock = production.gateway.clock
+        job = Job(clock.now() + timedelta(seconds=9), JobKind.SEND_SMS, 55, "A1")
+        await production.gateway.store.run(lambda unit: unit.add_job(job))
+
+        shown = words(await page(production))
+
+        assert "09:00:09 sends an SMS to a network in attempt A1 of service 55" in shown
+
+    async def test_a_question_about_a_final_outcome_is_due(self, production: Sandbox) -> None:
+        await pay(production)
+        await production.advance(minutes=2)
+        await post(production, "transactions/55/T1/settle", status="000", reason="paid", by="Ama")
+
+        assert "asks a network again about attempt" in words(await page(production))
+
+
+class TestSettle:
+    async def test_a_payment_without_an_outcome_says_why_it_waits_for_a_person(
+        self, production: Sandbox
+    ) -> None:
+        await pay(production)
+        assert steps(await page(production))[-1].startswith("Not settled yet 002 pending")
+
+        await production.advance(minutes=2)
+
+        html = await page(production)
+        request, answered, attempt, waits = steps(html)
+        assert request.startswith("Request POST /make_payment")
+        assert "202" in answered
+        assert attempt.startswith("Attempt 1 at the network silent pending")
+        assert "Reference" in attempt
+        assert waits.startswith("Waiting for a person 002 pending")
+        assert NO_OUTCOME in waits
+        assert 'name="reason"' in html
+        assert 'name="by"' in html
+
+    async def test_who_decided_and_why_are_shown_afterwards(self, production: Sandbox) -> None:
+        await pay(production)
+        await production.advance(minutes=2)
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', await page(production))
+
+        refused = await post(production, path, status="000", reason=" ", by="Ama")
+        settled = await post(production, path, status="000", reason="on their list", by="Ama")
+
+        assert "say why in reason and who decides in by" in refused["error"]["message"]
+        assert settled["status"] == "000"
+        html = await page(production)
+        decided = next(step for step in steps(html) if step.startswith("Settled"))
+        assert "000 successful" in decided
+        assert "A person decided" in decided
+        assert "Ama: on their list" in decided
+        assert 'name="reason"' not in html
+
+    async def test_a_payment_of_mode_s_is_settled_without_a_reason(
+        self, production: Sandbox
+    ) -> None:
+        production.headers["Authorization"] = basic()
+        await pay(production)
+
+        html = await page(production)
+
+        assert 'data-post-form="transactions/55/T1/settle"' in html
+        assert 'name="reason"' not in html
+        assert "Choose the status" not in html
+
+    async def test_no_status_is_chosen_beforehand(self, production: Sandbox) -> None:
+        await pay(production)
+
+        form = (await page(production)).partition('data-post-form="transactions/')[2]
+
+        values = re.findall(r'<option value="(\d*)">', form.partition("</form>")[0])
+        assert values == ["", "000", "001", "003"]
+
+    async def test_what_is_final_takes_its_own_status_only(self, production: Sandbox) -> None:
+        await pay(production)
+        doubtful = attempt(
+            network_transaction_id="20000000001", transaction_id="F1", network="silent",
+            outcome=Outcome.SUCCEEDED, contradiction="notification says failed after succeeded",
+        )  # fmt: skip
+        await production.gateway.store.run(methodcaller("add_attempt", doubtful, "{}"))
+
+        html = await page(production, "?q=is:waiting")
+
+        assert "contradiction: notification says failed after succeeded" in " ".join(steps(html))
+        form = html.partition('data-post-form="transactions/')[2].partition("</form>")[0]
+        assert re.findall(r'<option value="(\d*)">', form) == ["000"]
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
+        await post(production, path, status="000", reason="on their list", by="Ama")
+        assert rows(await page(production, "?q=is:waiting")) == []
+
+    async def test_an_sms_without_an_outcome_is_settled_in_the_same_way(
+        self, production: Sandbox
+    ) -> None:
+        await post(production, "ledger/topup", service_id=55, units=10, mode="P")
+        await production.sms()
+        await production.advance(minutes=2)
+
+        html = await page(production, "?view=sms")
+
+        assert steps(html)[0].startswith("Taken")
+        assert steps(html)[-1].startswith("Waiting for a person 002 pending")
+        assert 'name="reason"' in html
+
+
+class TestWaiting:
+    async def test_what_waits_is_a_list_with_an_address(self, production: Sandbox) -> None:
+        await pay(production, "OLD-1", service_id=55)
+        await pay(production, "OTHER-1", service_id=56)
+        await production.advance(minutes=2)
+        await pay(production, "NEW-1")
+
+        waits = await page(production, "?q=is:waiting")
+
+        assert 'href="?view=payments&amp;q=is%3Awaiting"' in await page(production)
+        other, old = rows(waits)
+        assert old.startswith("09:00:00 Collection · MTN · 0244 000 001 GHS 10.50 002 pending")
+        assert old.endswith(f"waits for a person OLD-1 · {NO_OUTCOME}")
+        assert "OTHER-1" in other
+        assert steps(waits)[-1].startswith("Waiting for a person")
+        for more, found in (
+            ("service:55", [old]),
+            ("other-1", [other]),
+            ("mode:p", [other, old]),
+            ("status:000", []),
+            ("mode:s", []),
+        ):
+            assert rows(await page(production, f"?q=is:waiting {more}")) == found
+
+    async def test_an_sms_that_waits_is_in_it_too(self, production: Sandbox) -> None:
+        await post(production, "ledger/topup", service_id=55, units=10, mode="P")
+        await production.sms()
+        await production.advance(minutes=2)
+
+        waits = await page(production, "?q=is:waiting")
+
+        assert NO_OUTCOME in rows(waits)[0]
+        assert steps(waits)[0].startswith("Taken")
+
+    async def test_what_a_person_decided_waits_no_more(self, production: Sandbox) -> None:
+        await pay(production)
+        await production.advance(minutes=2)
+        await post(production, "transactions/55/T1/settle", status="001", reason="no", by="Ama")
+
+        assert rows(await page(production, "?q=is:waiting")) == []
+
+    async def test_many_come_in_pages_each_once(self, production: Sandbox) -> None:
+        for number in range(52):
+            doubtful = attempt(
+                f"A{number}", transaction_id=f"W{number:03}", mismatch="amount is 5 and not 10",
+                network_transaction_id=f"{20000000000 + number}", network="silent",
+            )  # fmt: skip
+            await production.gateway.store.run(methodcaller("add_attempt", doubtful, "{}"))
+
+        newest = await page(production, "?q=is:waiting")
+        older = unescape(re.findall(r'id="older" href="([^"]*)"', newest)[0])
+        oldest = await page(production, older)
+
+        names = [re.findall(r"W\d+", row)[0] for row in (*rows(newest), *rows(oldest))]
+        assert names == [f"W{number:03}" for number in reversed(range(52))]
+
+    async def test_without_production_nothing_waits(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+
+        assert rows(await page(sandbox, "?q=is:waiting")) == []
+        assert "is:waiting" not in await page(sandbox)
+
+
+class TestTopUp:
+    async def test_the_form_asks_for_the_mode_and_the_account(self, production: Sandbox) -> None:
+        form = (await page(production, "?view=ledger")).partition('"ledger/topup"')[2]
+        values = re.findall(r'<option value="(\w+)">', form.partition("</form>")[0])
+
+        assert values == ["S", "P", "sms", "airtime"]
+        modes = [
+            await post(production, "ledger/topup", service_id=55, units=10, mode=mode, account=each)
+            for mode, each in (("S", "sms"), ("P", "sms"), ("P", "airtime"))
+        ]
+        assert [each.get("mode", "S") for each in modes] == ["S", "P", "P"]
+
+    async def test_the_balance_of_mode_p_is_shown(self, production: Sandbox) -> None:
+        for service, units in ((55, 10), (56, 20)):
+            topup = {"service_id": service, "units": units, "mode": "P"}
+            await post(production, "ledger/topup", **topup)
+
+        shown = words(await page(production, "?view=ledger&q=service:55"))
+
+        assert re.search(r"Balances of mode P Service Account Balance 55 \S*sms\S* 10 ", shown)
+        assert " 20 " not in shown
+
+    async def test_without_production_it_asks_for_neither(self, sandbox: Sandbox) -> None:
+        html = await page(sandbox, "?view=ledger")
+
+        assert 'name="units"' in html
+        assert 'name="mode"' not in html
+        assert 'name="account"' not in html
+
+
+class TestNetworks:
+    async def test_each_network_is_shown_with_its_routes_and_its_breaker(
+        self, production: Sandbox
+    ) -> None:
+        for number in range(5):
+            await pay(production, f"T{number}")
+
+        html = await page(production, "?view=networks")
+
+        assert 'href="?view=networks"' in await page(production)
+        assert "data-check-networks" in html
+        silent, idle = [words(each) for each in re.findall(r"<tr><td>.*?</tr>", html, re.DOTALL)]
+        assert silent.startswith("silent simulated open 5 faults in a row Opened at 09:00:00 5 ")
+        assert " collect, payout · MTN VOD every operation · every nw " in silent
+        assert silent.endswith("signed")
+        assert idle.startswith("idle simulated closed 0 none airtime, bill, card, collect")
+
+    async def test_without_production_there_is_no_such_page(self, sandbox: Sandbox) -> None:
+        html = await page(sandbox, "?view=networks")
+
+        assert "No payments yet" in html
+        assert "Networks" not in words(html)
+        assert "data-check-networks" not in html
+
+
+class TestTheSameIdInBothModes:
+    """Each mode has transactions of its own, so one service may use an id once in each."""
+
+    @pytest.fixture(params=["P first", "S first"])
+    async def both(self, production: Sandbox, request: pytest.FixtureRequest) -> Sandbox:
+        """A pending payment of mode P, and a declined one of mode S that comes at the same time."""
+        live, test = production.headers["Authorization"], basic()
+        for authorization in (live, test) if request.param == "P first" else (test, live):
+            production.headers["Authorization"] = authorization
+            fields = {"amount": 2, "customer_number": "0244000009"}
+            fields = {"amount": 1} if authorization == live else fields
+            await production.collect(
+                transaction_id="BOTH", request_time="2026-01-31 09:30:00", **fields
+            )
+        return production
+
+    async def test_each_payment_has_the_answer_to_its_own_request(self, both: Sandbox) -> None:
+        of_s = rows(await page(both, "?q=mode:s"))
+        of_p = rows(await page(both, "?q=mode:p"))
+
+        assert len(rows(await page(both))) == 2
+        assert [("GHS 2.00" in row, "015 declined" in row) for row in of_s] == [(True, True)]
+        assert [("GHS 1.00" in row, "015 declined" in row) for row in of_p] == [(True, False)]
+
+    async def test_each_timeline_begins_with_its_own_request(self, both: Sandbox) -> None:
+        for search, amount in (("mode:s", 2), ("mode:p", 1)):
+            (payment,) = re.findall('data-key="([^"]*)"', await page(both, f"?q={search}"))
+            found = await page(both, f"?view=requests&q={search}")
+            (request,) = re.findall('data-key="([^"]*)"', found)
+
+            for name in (payment, request):
+                timeline = steps(await page(both, f"?open={name}"))
+                assert f'"amount": {amount},' in timeline[0], name
+                assert len(timeline) > 2, name
+
+    async def test_a_status_query_of_one_mode_says_nothing_of_the_other(
+        self, production: Sandbox
+    ) -> None:
+        await pay(production, "BOTH")
+        await production.advance(minutes=2)
+        outcome = {"status": "000", "reason": "paid", "by": "Ama"}
+        await post(production, "transactions/55/BOTH/settle", **outcome)
+        await production.advance(seconds=1)
+        production.headers["Authorization"] = basic()
+        await production.status("BOTH")
+
+        assert "the status was never asked for" in steps(await page(production, "?q=mode:p"))[-1]
