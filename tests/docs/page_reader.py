@@ -3,8 +3,8 @@
 import base64
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,14 +14,15 @@ from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
+from chaos.servers import quiet_port
 from tests.cli.processes import SOON, first_line, process
 from tests.docs.pages import ROOT, Command
 from tests.requirements import missing
 
 
 def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return str(found.getsockname()[1])
+    """A port that outgoing connections do not take before the test comes to use it."""
+    return str(quiet_port())
 
 
 class Reader:
@@ -35,9 +36,7 @@ class Reader:
 
     def here(self, text: str) -> str:
         """The text with our ports."""
-        for port, ours in self.ports.items():
-            text = text.replace(port, ours)
-        return text
+        return re.sub(r"\b\d{4}\b", lambda port: self.ports.get(port[0], port[0]), text)
 
     def serve(self, words: list[str]) -> None:
         """Start a server, and stop the one that has its port."""
