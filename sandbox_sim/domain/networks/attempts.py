@@ -275,7 +275,7 @@ def settled_by_person(
         if outcome not in {Outcome.SUCCEEDED, Outcome.FAILED}:
             raise IllegalSettlement(f"an attempt is settled as succeeded or failed, not {outcome}")
         return decided._replace(outcome=outcome, decided_at=now, next_ask_at=None)
-    if outcome is not attempt.outcome:
+    if outcome is not attempt.outcome and not {outcome, attempt.outcome} <= WITHOUT_MONEY:
         raise IllegalSettlement(f"the attempt is {attempt.outcome}, and what is final stays so")
     if not attempt.mismatch and not attempt.contradiction:
         raise IllegalSettlement(f"the attempt is {attempt.outcome} and nothing speaks against it")

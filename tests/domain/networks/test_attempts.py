@@ -358,6 +358,18 @@ def test_a_person_closes_a_contradiction_and_a_new_one_opens_it_again() -> None:
     assert not waits_for_person(closed, TERMS, LATER)
 
 
+@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
+def test_a_person_closes_a_contradiction_of_what_moved_no_money_as_failed(
+    outcome: Outcome,
+) -> None:
+    told = apply(attempt(outcome=outcome), report(Outcome.SUCCEEDED), TERMS, LATER).attempt
+    closed = settled_by_person(told, Outcome.FAILED, by="ama", reason="refunded", now=LATER)
+
+    assert waits_for_person(told, TERMS, LATER)
+    assert closed.outcome is outcome
+    assert not waits_for_person(closed, TERMS, LATER)
+
+
 @given(st.sampled_from(PAYMENTS), st.lists(reports, max_size=8))
 def test_whatever_comes_nothing_final_changes_and_every_step_is_in_the_table(
     operation: Operation, told: list[Report]
