@@ -31,7 +31,7 @@ STATIC = (
         "inbox.js",
         "live.js",
     ),
-    *("pages.css", "send.js", "text.js", "texts.js"),
+    *("networks.js", "pages.css", "send.js", "text.js", "texts.js"),
 )
 OPEN = {
     ("GET", "/_sandbox/livez"),
