@@ -25,7 +25,7 @@ pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 # more examples.
 settings.register_profile("suite", deadline=None, max_examples=12)
 settings.register_profile("wide", deadline=None, max_examples=200)
-settings.register_profile("long", deadline=None, max_examples=2000)
+settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile("suite")
 
 # Processes that the tests start load no certificates of public authorities, because that takes

@@ -88,12 +88,14 @@ class Body(NamedTuple):
     itself; None where any body is taken.
     optional: no body at all is the same as an empty object.
     match_fields: the fields that `match` can name, where the model has it.
+    match_values: the values that each of some of these fields can have, as JSON.
     """
 
     model: Any
     optional: bool = False
     media_type: str = JSON
     match_fields: tuple[str, ...] = ()
+    match_values: Mapping[str, Sequence[str | None]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,13 @@ class FieldValues(NamedTuple):
 
     @property
     def accepted(self) -> Sequence[str]:
-        """What a text filter may be: the values, the words for them, and `null` for None."""
-        return tuple(
-            dict.fromkeys((*self.values, *self.words, *(["null"] if self.optional else [])))
-        )
+        """What a text filter may be: `matched`, with `null` for None."""
+        return tuple("null" if each is None else each for each in self.matched)
+
+    @property
+    def matched(self) -> Sequence[str | None]:
+        """What a `match` may have: the values, the words for them, and None where it is one."""
+        return tuple(dict.fromkeys((*self.values, *self.words, *([None] if self.optional else []))))
 
     def _listed(self) -> str:
         word_of = {value: word for word, value in self.words.items()}

@@ -58,7 +58,8 @@ class Models:
         if not body.match_fields:
             return schema
         names = "|".join(map(re.escape, body.match_fields))
-        match = {"propertyNames": {"pattern": f"^({names})(\\..*)?$"}}
+        values = {name: {"enum": [*each]} for name, each in body.match_values.items()}
+        match = {"propertyNames": {"pattern": f"^({names})(\\..*)?$"}, "properties": values}
         return {"allOf": [schema, {"properties": {"match": match}}]}
 
     def parameters(self, query: Query) -> Sequence[Schema]:

@@ -130,6 +130,14 @@ def test_an_operation_lists_every_rejection(document: Schema, path: str) -> None
     assert listed == set(CATALOGUE) - {"000", "202", "370", "388", "393"}
 
 
+def test_a_search_names_the_values_of_a_field(document: Schema) -> None:
+    operation = document["paths"]["/_sandbox/requests/find"]["post"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    match = body["allOf"][1]["properties"]["match"]
+
+    assert match["properties"]["mode"] == {"enum": ["S", "P", None]}
+
+
 @pytest.mark.parametrize("profile", Profile)
 def test_the_callback_of_each_profile_is_described(document: Schema, profile: Profile) -> None:
     callback = document["paths"]["/make_payment"]["post"]["callbacks"]["outcome"]
