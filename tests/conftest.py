@@ -24,7 +24,7 @@ pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 # A deadline would fail on a busy machine. --hypothesis-profile=wide and =long, as in .ci/run, try
 # more examples.
 settings.register_profile("suite", deadline=None, max_examples=12)
-settings.register_profile("wide", deadline=None, max_examples=200)
+settings.register_profile("wide", deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile("suite")
 
