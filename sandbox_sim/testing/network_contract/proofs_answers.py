@@ -47,7 +47,7 @@ def _echo(request: SubmitRequest) -> Echo:
 
 
 async def status_is_read_right(peer: Peer) -> None:
-    """Pending, succeeded and failed are told apart; what is pending was submitted just now."""
+    """`status` returns pending, succeeded and failed; a pending payment was submitted just now."""
     async with opened(peer) as bench:
         _needs_status(bench)
         for outcome, age in _SAID.items():
