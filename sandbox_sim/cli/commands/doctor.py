@@ -53,10 +53,8 @@ def run(
     key = _key(settings, secret_key)
     seconds = settings.callback_timeout_s if timeout is None else timeout
     configured = configured_profile(settings, url)
-    judged = profiles or (configured.profile,)
-    examined = profiles or tuple(dict.fromkeys((configured.profile, *Profile)))
     limit = timedelta(seconds=seconds)
-    receiver = Receiver(url, key.secret, examined, limit, frozenset(judged))
+    receiver = Receiver.configured_for(url, key.secret, configured.profile, limit, profiles)
     orders = None if paid is None else OrderCommands(paid, order)
     try:
         if as_json:

@@ -36,6 +36,22 @@ class Receiver(NamedTuple):
     timeout: timedelta = Schedule().timeout
     judged: frozenset[Profile] | None = None
 
+    @classmethod
+    def configured_for(
+        cls,
+        url: str,
+        secret_key: str | None,
+        configured: Profile,
+        timeout: timedelta,
+        only: Sequence[Profile] = (),
+    ) -> "Receiver":
+        """A receiver that must take the profile it is configured for; the others get notes.
+
+        only: the profiles to send in place of all; the receiver must take each of them.
+        """
+        sent = tuple(dict.fromkeys(only or (configured, *Profile)))
+        return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)))
+
     def judges(self, profile: Profile | None) -> bool:
         """Whether the receiver must take this profile; None stands for what is about all."""
         return profile is None or self.judged is None or profile in self.judged

@@ -81,13 +81,8 @@ class ReceiverExamination:
             return None
         default = Profile(client.callback_profile or self._settings.profile)
         configured = choose_profile(url, self._settings.profiles, default)
-        receiver = Receiver(
-            url,
-            client.secret_key if self._settings.signed else None,
-            tuple(dict.fromkeys(profiles or (configured, *Profile))),
-            self._timeout,
-            frozenset(profiles or (configured,)),
-        )
+        key = client.secret_key if self._settings.signed else None
+        receiver = Receiver.configured_for(url, key, configured, self._timeout, profiles)
         findings: list[Finding] = []
         complete = False
         with suppress(TimeoutError):
