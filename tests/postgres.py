@@ -27,6 +27,9 @@ WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
 
+# Settings that keep data safe when the machine stops; the data of the tests need not be.
+_SWITCHED_OFF: Final = ("fsync", "synchronous_commit", "full_page_writes")
+
 # Ends all other connections, deletes all records, and resets the clock and the numbers.
 _EMPTY: Final = """
 DO $$
@@ -170,7 +173,8 @@ def _made(name: str) -> str:
     server = server_url()
     outside(execute(server, f'DROP DATABASE IF EXISTS "{name}"', f'CREATE DATABASE "{name}"'))
     if os.environ.get(NAMED) is None:
-        outside(execute(server, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"))
+        changes = [f"ALTER SYSTEM SET {name} = off" for name in _SWITCHED_OFF]
+        outside(execute(server, *changes, "SELECT pg_reload_conf()"))
     return urlsplit(server)._replace(path=f"/{name}").geturl()
 
 
