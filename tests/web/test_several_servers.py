@@ -13,6 +13,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
+from sandbox_sim.gateway.callbacks import callback_dispatcher
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
@@ -315,7 +316,11 @@ class TestPostgresIsAway:
             yield way
 
     @pytest.fixture
-    async def far(self, way: Proxy, start: Start) -> Sandbox:
+    async def far(self, way: Proxy, start: Start, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+        from sandbox_sim.adapters.stores.postgres import postgres_notifications  # noqa: PLC0415
+
+        monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
+        monkeypatch.setattr(callback_dispatcher, "STORE_PAUSE_S", 0.05)
         return await start(clock=SystemClock(), store=way.url, settle_delay_ms=50)
 
     async def ready(self, sandbox: Sandbox) -> int:
