@@ -22,9 +22,15 @@ def command(*arguments: object) -> list[str]:
 
 def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run a server; kill it at the end of the block if it still runs."""
+    return python("-m", "sandbox_sim", *arguments)
+
+
+def python(*words: object) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run `python WORDS`; kill it at the end of the block if it still runs."""
+    typed = [str(word) for word in words]
     if fork_server.IS_SUPPORTED:
-        return _until_the_end(fork_server.start(*map(str, arguments)))
-    return process(*command(*arguments))
+        return _until_the_end(fork_server.start(*typed))
+    return process(sys.executable, *typed)
 
 
 def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
@@ -84,7 +90,7 @@ def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, s
 def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     if fork_server.IS_SUPPORTED:
-        return fork_server.run(*map(str, arguments), timeout=SOON)
+        return fork_server.run(*command(*arguments)[1:], timeout=SOON)
     return subprocess.run(  # noqa: S603 -- ourselves
         command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
     )
