@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from chaos.servers import quiet_port
-from tests.cli.processes import SOON, first_line, process
+from tests.cli.processes import SOON, ended, first_line, process, python, running
 from tests.docs.commands import shape
 from tests.docs.pages import ROOT, Command
 from tests.requirements import missing
@@ -34,7 +33,9 @@ def reading(folder: Path, monkeypatch: pytest.MonkeyPatch, *ports: str) -> Itera
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     with ExitStack() as servers:
-        yield Reader(folder, servers, ports)
+        reader = Reader(folder, servers, ports)
+        monkeypatch.setenv("SANDBOX_SIM_ENDPOINT_URL", reader.here("http://127.0.0.1:8233"))
+        yield reader
 
 
 class Reader:
@@ -74,8 +75,8 @@ class Reader:
         if "replay.toml" in words:  # the page says: stop both
             self.stop(self.ports["8234"])
         given = () if "--port" in words else ("--port", port)
-        typed = [sys.executable, "-m", "sandbox_sim", *map(self.here, words[1:]), *given]
-        started = self.servers.enter_context(process(*typed))
+        typed = [*map(self.here, words[1:]), *given]
+        started = self.servers.enter_context(running(*typed))
         assert first_line(started) == f"sandbox-sim ready at http://127.0.0.1:{port}\n"
         self.running[port] = started
 
@@ -87,15 +88,7 @@ class Reader:
 
     def command(self, words: list[str]) -> str:
         """What a command prints."""
-        address = f"http://127.0.0.1:{self.ports['8233']}"
-        done = subprocess.run(  # noqa: S603 -- ourselves
-            [sys.executable, "-m", "sandbox_sim", *words[1:]],
-            env={**os.environ, "SANDBOX_SIM_ENDPOINT_URL": address},
-            capture_output=True,
-            text=True,
-            timeout=4 * SOON,
-            check=False,
-        )
+        done = ended(*words[1:])
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -123,8 +116,8 @@ class Reader:
     def start(self, words: list[str]) -> None:
         """Start a fake network of the clone; it prints a line when it is ready."""
         with chdir(ROOT):
-            started = process(sys.executable, *map(self.here, words[1:]))
-            assert " ready at http://127.0.0.1:" in first_line(self.servers.enter_context(started))
+            started = self.servers.enter_context(python(*map(self.here, words[1:])))
+        assert " ready at http://127.0.0.1:" in first_line(started)
 
     def install(self, words: list[str]) -> None:
         """Install an npm package as the page says; the test skips where npm cannot."""
