@@ -30,13 +30,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-# What `serve` and `demo` import, and what a first request to a server imports.
+# What `serve`, `demo` and the commands to a gateway import, and what a first request imports.
 PRELOADED: Final = (
+    "encodings.idna",
+    "platformdirs.unix",
+    "pytest",
+    "sandbox_sim.adapters.networks.http_json.adapter",
+    "sandbox_sim.adapters.networks.mtn_momo.adapter",
+    "sandbox_sim.adapters.stores.memory.memory_store",
+    "sandbox_sim.adapters.stores.sqlite.sqlite_store",
+    "sandbox_sim.cli.commands.demo",
+    "sandbox_sim.cli.commands.records",
+    "sandbox_sim.cli.commands.trigger",
     "sandbox_sim.cli.serve.command",
     "sandbox_sim.cli.serve.process",
-    "sandbox_sim.cli.commands.demo",
-    "sandbox_sim.adapters.stores.sqlite.sqlite_store",
-    "sandbox_sim.adapters.stores.memory.memory_store",
+    "sandbox_sim.web.transport.fast_connection",
 )
 IS_SUPPORTED: Final = sys.platform == "linux"
 _LARGEST_REQUEST: Final = 1 << 17
