@@ -122,7 +122,7 @@ class Reader:
     def install(self, words: list[str]) -> None:
         """Install an npm package as the page says; the test skips where npm cannot."""
         assert words[:2] == ["npm", "install"]
-        typed = [*words, "--no-audit", "--no-fund"]
+        typed = [*words, "--prefer-offline", "--no-audit", "--no-fund"]
         done = subprocess.run(typed, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             missing("node", f"npm cannot install {words[-1]}: {done.stderr[-300:]}")

@@ -35,8 +35,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 @pytest.mark.timeout(180)  # nine starts of a process
 @pytest.mark.decision("D32", "D39")
 def test_the_page_leads_from_nothing_to_payments_through_each_network(
-    reader: Reader,
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "100")
     texting = PAGE.commands(TEXTING)
 
     records = reader.follow(each for each in PAGE.commands() if each not in texting)
