@@ -26,7 +26,7 @@ def register(port: int, gateway: Gateway, settings: Settings) -> None:
     """Check every answer of the gateway on this port from now on."""
     facts = ServerFacts(settings.base_path, settings.sandbox_reject_status)
     if facts not in _made:
-        _made[facts] = Contract(gateway.app[ROUTES], facts)
+        _made[facts] = Contract(gateway.app[ROUTES](), facts)
     _contracts[port] = _made[facts]
 
 
