@@ -1,9 +1,9 @@
 """Runs Python programs as forks of a process that has imported sandbox_sim already.
 
-A test that needs the program as a process waits for no imports so, which take most of the time of
-a start. The forked process has the arguments, the environment and the working directory of a new
-one; it runs the module or the script as `__main__`.
-`tests/test_wheel.py` and others start the program itself.
+Imports take most of the time of a start, and a test that needs the program as a process does not
+wait for them. The forked process has the arguments, the environment and the working directory of a
+new one, and runs the module or the script as `__main__`. `tests/test_wheel.py` and others start a
+new process.
 
 Run as a script, this file is the server: it takes requests at the socket that is its argument,
 until its stdin ends. `tests/forked_python.py` is its client for shells and other languages.
@@ -30,7 +30,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-# What `serve`, `demo` and the commands to a gateway import, and what a first request imports.
+# What `serve`, `demo` and the commands to a gateway import, and what a first request imports;
+# pytest runs the suites of examples, and fake networks import it.
 PRELOADED: Final = (
     "encodings.idna",
     "platformdirs.unix",

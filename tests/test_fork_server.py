@@ -33,11 +33,10 @@ def test_outputs_and_exit_code_are_those_of_a_new_process(
     )
 
 
-@pytest.mark.parametrize("words", [("--version",), ("serve", "--nonsense")])
-def test_the_console_script_is_the_installed_one(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_console_script_is_the_installed_one(tmp_path: Path) -> None:
     def ran(script: Path) -> tuple[int, str, str]:
         done = subprocess.run(  # noqa: S603 -- ourselves
-            [script, *words],
+            [script, "serve", "--nonsense"],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -70,6 +69,30 @@ def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
     done = fork_server.run(str(script), "-x", timeout=SOON)
 
     assert (done.returncode, done.stdout) == (3, f"{[str(script), '-x']} __main__ beside\n")
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["pass", "sys.exit(3)", "sys.exit('wrong')", "raise ValueError", "raise KeyboardInterrupt"],
+)
+def test_it_ends_as_a_new_process_does(end: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    lines = (
+        "import atexit, sys, threading",
+        "atexit.register(print, 'exit function')",
+        "threading.Timer(0.01, print, ['thread']).start()",
+        "print('begun')",
+        end,
+    )
+    script.write_text("\n".join(lines), "utf-8")
+
+    forked = fork_server.run(str(script), timeout=SOON)
+    new = subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, script], capture_output=True, text=True, timeout=SOON, check=False
+    )
+
+    assert (forked.returncode, forked.stdout) == (new.returncode, new.stdout)
+    assert forked.stderr.splitlines()[-1:] == new.stderr.splitlines()[-1:]
 
 
 def test_a_signal_ends_it_and_is_its_exit_code() -> None:
