@@ -2,6 +2,7 @@
 
 import base64
 import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,6 +28,10 @@ settings.register_profile("suite", deadline=None, max_examples=12)
 settings.register_profile("wide", deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile("suite")
+
+# Keep compiled code, or each of a hundred processes compiles it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Processes that the tests start load no certificates of public authorities, because that takes
 # 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
