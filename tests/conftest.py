@@ -3,6 +3,7 @@
 import base64
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -32,10 +33,15 @@ settings.register_profile("wide", deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile("suite")
 
+# Keep compiled code, or each of a hundred processes compiles it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Processes that the tests start load no certificates of public authorities, because that takes
-# 50 ms in each of them. A test may name others.
-os.environ.setdefault("SSL_CERT_FILE", os.devnull)
-os.environ.setdefault("SSL_CERT_DIR", os.devnull)
+# 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
+# may name others.
+os.environ["SSL_CERT_FILE"] = ""
+os.environ["SSL_CERT_DIR"] = os.devnull
 
 REQUEST_TIME = "2026-01-01 09:00"
 
