@@ -41,15 +41,23 @@ class ForkedProcess(subprocess.Popen[str]):
     """A process that the fork server has forked. Its parent is not this process.
 
     stdout, stderr: file descriptors for the outputs of the process.
+    before: Python code that the process runs before the module.
     """
 
-    def __init__(self, arguments: Sequence[str], stdout: int, stderr: int) -> None:
+    def __init__(
+        self, arguments: Sequence[str], stdout: int, stderr: int, before: str = ""
+    ) -> None:
         self._child_created = False  # so that nothing of Popen waits for the process
         self.args = arguments
         self.returncode: int | None = None
         self.stdin = self.stdout = self.stderr = None
         self._states, theirs = socket.socketpair()
-        request = {"argv": list(arguments), "cwd": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109
+        request = {
+            "argv": list(arguments),
+            "cwd": os.getcwd(),  # noqa: PTH109 -- it takes microseconds
+            "environment": dict(os.environ),
+            "before": before,
+        }
         with theirs:
             handed_over = [stdout, stderr, theirs.fileno()]
             socket.send_fds(_server()[1], [json.dumps(request).encode()], handed_over)
@@ -79,16 +87,18 @@ class ForkedProcess(subprocess.Popen[str]):
                 os.kill(self.pid, sig)
 
 
-def start(*arguments: str) -> ForkedProcess:
-    """Run a command; its outputs are pipes."""
-    out, out_end = os.pipe()
+def start(*arguments: str, before: str = "", stdout: int = subprocess.PIPE) -> ForkedProcess:
+    """Run a command; its outputs are pipes, or stdout is this file descriptor."""
     err, err_end = os.pipe()
-    try:
-        process = ForkedProcess(arguments, out_end, err_end)
-    finally:
-        os.close(out_end)
-        os.close(err_end)
-    process.stdout, process.stderr = os.fdopen(out), os.fdopen(err)
+    with contextlib.ExitStack() as ends:
+        ends.callback(os.close, err_end)
+        out = None
+        if stdout == subprocess.PIPE:
+            out, stdout = os.pipe()
+            ends.callback(os.close, stdout)
+        process = ForkedProcess(arguments, stdout, err_end, before)
+    process.stdout = None if out is None else os.fdopen(out)
+    process.stderr = os.fdopen(err)
     return process
 
 
@@ -183,6 +193,7 @@ def _serve(channel: socket.socket) -> None:
     added = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     sys.path[:0] = [request["cwd"], *added]
     sys.argv[1:] = request["argv"]
+    exec(request["before"], {})  # noqa: S102 -- from a test
     runpy.run_module("sandbox_sim", run_name="__main__", alter_sys=True)
 
 

@@ -32,6 +32,14 @@ def test_outputs_and_exit_code_are_those_of_a_new_process(
     )
 
 
+def test_code_runs_before_the_module() -> None:
+    code = "import sys; print(sys.argv[1:], flush=True)"
+    with fork_server.start("--version", before=code) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "['--version']\n"
+        assert process.stdout.readline().startswith("sandbox-sim, version ")
+
+
 def test_a_signal_ends_it_and_is_its_exit_code() -> None:
     server = fork_server.start("serve", "--port", "0", "--store", "memory:")
     assert server.stdout is not None

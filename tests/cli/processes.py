@@ -20,15 +20,30 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
 
 
-def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-    """Run a server; kill it at the end of the block if it still runs."""
+def running(
+    *arguments: object, before: str = "", stdout: int = subprocess.PIPE
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run a server; kill it at the end of the block if it still runs.
+
+    before: Python code that the process runs first.
+    stdout: a file descriptor, if it is not to be a pipe to the test.
+    """
+    words = [str(argument) for argument in arguments]
     if fork_server.IS_SUPPORTED:
-        return _until_the_end(fork_server.start(*map(str, arguments)))
-    return process(*command(*arguments))
+        return _until_the_end(fork_server.start(*words, before=before, stdout=stdout))
+    code = f"{before}\nimport runpy\nrunpy.run_module('sandbox_sim', None, '__main__', True)"
+    return process(sys.executable, "-c", code, *words, stdout=stdout)
+
+
+# What a shell does before it runs `command &`.
+IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-    """Run a server as a script starts `command &`: with SIGINT ignored."""
+    """Run a server as a script starts `command &`: with SIGINT ignored.
+
+    It is a new process, and takes a second more than `running` with `IGNORE_CTRL_C`.
+    """
     return process("sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command(*arguments))
 
 

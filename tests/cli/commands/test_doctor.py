@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from sandbox_sim.cli import main
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.signature import check_signature
+from tests.cli.processes import SOON, end, running
 from tests.cli.receivers import (
     CHECKS,
     Listen,
@@ -29,8 +30,6 @@ from tests.cli.receivers import (
     trusting,
     verdicts,
 )
-
-SOON = 15  # seconds; only a fault takes this long
 
 
 class TestAHealthyReceiver:
@@ -294,11 +293,9 @@ async def test_interrupted(listen: Listen) -> None:
         await never.wait()
         return web.Response()
 
-    process = await started("doctor", await listen(slow))
-    await asyncio.wait_for(asked.wait(), SOON)
-
-    process.send_signal(signal.SIGINT)
-    _, err = await asyncio.wait_for(process.communicate(), SOON)
+    with running("doctor", await listen(slow)) as process:
+        await asyncio.wait_for(asked.wait(), SOON)
+        code, _, err = await asyncio.to_thread(end, process, signal.SIGINT)
 
     never.set()
-    assert (process.returncode, err) == (130, b"")
+    assert (code, err) == (130, "")
