@@ -102,10 +102,10 @@ def start(*arguments: str, before: str = "", stdout: int = subprocess.PIPE) -> F
     return process
 
 
-def run(*arguments: str, timeout: float) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, timeout: float, before: str = "") -> subprocess.CompletedProcess[str]:
     """Run a command to its end; kill it after so many seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = ForkedProcess(arguments, out.fileno(), err.fileno())
+        process = ForkedProcess(arguments, out.fileno(), err.fileno(), before)
         try:
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:

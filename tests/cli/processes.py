@@ -5,7 +5,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from click.testing import CliRunner, Result
@@ -31,12 +31,51 @@ def running(
     words = [str(argument) for argument in arguments]
     if fork_server.IS_SUPPORTED:
         return _until_the_end(fork_server.start(*words, before=before, stdout=stdout))
+    return process(*_with_code(before, words), stdout=stdout)
+
+
+def _with_code(before: str, arguments: Sequence[str]) -> list[str]:
+    """The words that run this Python code and then the program."""
     code = f"{before}\nimport runpy\nrunpy.run_module('sandbox_sim', None, '__main__', True)"
-    return process(sys.executable, "-c", code, *words, stdout=stdout)
+    return [sys.executable, "-c", code, *arguments]
 
 
 # What a shell does before it runs `command &`.
 IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+
+# A parent forks its workers, which need no imports then: these take most of the time of a start.
+# preexec_fn runs in the new process, with the stdin and the process group of a worker. It closes
+# the descriptor whose end tells the parent that the process has started.
+FORK_WORKERS = """
+import asyncio, contextlib, os, sys
+
+new_process = asyncio.create_subprocess_exec
+
+async def fork(*_, pass_fds, **options):
+    def run():
+        for each in map(int, os.listdir("/proc/self/fd")):
+            if each > 2 and each not in pass_fds:
+                with contextlib.suppress(OSError):
+                    os.close(each)
+        asyncio._set_running_loop(None)
+        code = 1
+        try:
+            import pickle
+            from sandbox_sim.cli.serve.process import work
+            sys.stdin = open(0)
+            pickle.load(sys.stdin.buffer)  # where modules are, which this process knows
+            work()
+            code = 0
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    return await new_process("true", pass_fds=pass_fds, preexec_fn=run, **options)
+
+if sys.platform == "linux":
+    asyncio.create_subprocess_exec = fork
+"""
 
 
 def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
@@ -96,12 +135,13 @@ def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, s
     return code, out, process.stderr.read()
 
 
-def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+def ended(*arguments: object, before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. before: Python code that the process runs first."""
+    words = [str(argument) for argument in arguments]
     if fork_server.IS_SUPPORTED:
-        return fork_server.run(*map(str, arguments), timeout=SOON)
+        return fork_server.run(*words, timeout=SOON, before=before)
     return subprocess.run(  # noqa: S603 -- ourselves
-        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
+        _with_code(before, words), capture_output=True, text=True, timeout=SOON, check=False
     )
 
 

@@ -25,6 +25,7 @@ from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
 from sandbox_sim.config import Settings
 from tests import postgres
 from tests.cli.processes import (
+    FORK_WORKERS,
     IGNORE_CTRL_C,
     SOON,
     end,
@@ -100,7 +101,7 @@ def test_the_life_of_two_workers(store: str) -> None:
     It starts as in the background, so Ctrl-C in its terminal does not stop it.
     """
     settings = ("--port", "0", "--workers", "2", "--store", store, "--set", "settle_delay_ms=0")
-    with running("--json", "serve", *settings, before=IGNORE_CTRL_C) as server:
+    with running("--json", "serve", *settings, before=IGNORE_CTRL_C + FORK_WORKERS) as server:
         ready = json.loads(first_line(server))
         url = ready["url"]
         assert ready["pid"] == server.pid
@@ -155,7 +156,8 @@ def inbox(url: str, count: int) -> list[str]:
 
 
 def test_workers_whose_parent_was_killed_end_by_themselves(store: str) -> None:
-    with running("serve", "--port", "0", "--workers", "2", "--store", store) as server:
+    arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
+    with running(*arguments, before=FORK_WORKERS) as server:
         ready = first_line(server)
         found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
         assert found is not None, ready
@@ -257,7 +259,8 @@ class TestItDoesNotStart:
             port = free.getsockname()[1]
         store = f"postgresql://me:s3same@127.0.0.1:{port}/gateway"
 
-        result = ended("serve", "--port", "0", "--workers", "2", "--store", store)
+        arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
+        result = ended(*arguments, before=FORK_WORKERS)
 
         assert (result.returncode, result.stdout) == (1, "")
         assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1
