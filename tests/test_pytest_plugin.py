@@ -276,17 +276,20 @@ def test_workers_of_xdist_import_nothing_before_a_fixture_is_used_and_have_a_ser
     )
 
     options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=12)
+    pytester.runpytest_inprocess(*options).assert_outcomes(passed=12)
 
     seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
     assert len({service_id for _, service_id, _ in seen}) == 10
     assert len({url for _, _, url in seen}) == len({worker for worker, _, _ in seen}) == 2
 
 
+ASYNCIO = ("-o", "asyncio_mode=strict", "-o", "asyncio_default_fixture_loop_scope=function")
+
+
 @pytest.mark.parametrize(
     ("mark", "options"),
     [
-        ("asyncio", ["-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=strict"]),
+        ("asyncio", ["-p", "pytest_asyncio.plugin", *ASYNCIO]),
         ("anyio", ["-p", "anyio.pytest_plugin"]),
     ],
 )

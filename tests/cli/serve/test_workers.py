@@ -114,7 +114,7 @@ def test_the_life_of_two_workers(store: str) -> None:
         assert set(in_turn.values()) == {5}
 
         for number in range(20):
-            payment = {
+            payment: dict[str, Any] = {
                 "reference": "Order 1",
                 "transaction_id": f"T{number}",
                 "trans_type": "CTM",
