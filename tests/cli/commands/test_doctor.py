@@ -293,9 +293,9 @@ async def test_interrupted(listen: Listen) -> None:
         await never.wait()
         return web.Response()
 
-    with running("doctor", await listen(slow)) as process:
+    with running("doctor", await listen(slow)) as doctor:
         await asyncio.wait_for(asked.wait(), SOON)
-        code, _, err = await asyncio.to_thread(end, process, signal.SIGINT)
+        code, _, err = await asyncio.to_thread(end, doctor, signal.SIGINT)
 
     never.set()
     assert (code, err) == (130, "")
