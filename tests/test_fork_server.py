@@ -95,6 +95,12 @@ def test_it_ends_as_a_new_process_does(end: str, tmp_path: Path) -> None:
     assert forked.stderr.splitlines()[-1:] == new.stderr.splitlines()[-1:]
 
 
+def test_code_runs_with_its_arguments() -> None:
+    done = fork_server.run("-c", "import sys; print(sys.argv, __name__)", "-x", timeout=SOON)
+
+    assert (done.returncode, done.stdout) == (0, "['-c', '-x'] __main__\n")
+
+
 def test_a_signal_ends_it_and_is_its_exit_code() -> None:
     server = fork_server.start("-m", "sandbox_sim", "serve", "--port", "0", "--store", "memory:")
     assert server.stdout is not None

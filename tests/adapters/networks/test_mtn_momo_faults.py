@@ -24,8 +24,8 @@ def table(momo: MomoServer) -> str:
 [networks.mtn]
 adapter = "mtn_momo"
 base_url = "{momo.url}"
-timeout_s = 1
-poll_after_s = 0.2
+timeout_s = 0.5
+poll_after_s = 0.05
 {settings}
 
 [[routes]]
