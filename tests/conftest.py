@@ -2,10 +2,13 @@
 
 import base64
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import fork_server, openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
+from tests.sqlite_files import IN_MEMORY
 
 pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 
@@ -216,6 +220,23 @@ def _servers_are_left() -> Iterator[None]:
     yield
     fork_server.leave()
     postgres.leave()
+
+
+@pytest.fixture(scope="session")
+def _folder_of_the_run() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def in_memory(_folder_of_the_run: Path) -> Path:
+    """A folder in memory if the system has one, so that the test does not wait for the disk.
+
+    It is removed when the next test asks for one: by then nothing of this test uses it.
+    """
+    for folder in _folder_of_the_run.iterdir():
+        shutil.rmtree(folder)
+    return Path(tempfile.mkdtemp(dir=_folder_of_the_run))
 
 
 StartSandbox = Callable[..., Awaitable[Sandbox]]

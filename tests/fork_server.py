@@ -258,8 +258,8 @@ def _end(code: int) -> NoReturn:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for output in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed
+            output.flush()
         os._exit(code & 0xFF)
     sys.exit(code)  # Python reports that an output cannot be written
 
