@@ -329,7 +329,7 @@ adapter = "upstream"
 base_url = "{far.url}"
 client_key = "far_key"
 secret_key = "far_secret"
-timeout_s = 0.5
+timeout_s = 1
 poll_after_s = 0.05
 
 [[routes]]

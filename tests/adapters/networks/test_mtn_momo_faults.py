@@ -24,7 +24,7 @@ def table(momo: MomoServer) -> str:
 [networks.mtn]
 adapter = "mtn_momo"
 base_url = "{momo.url}"
-timeout_s = 0.5
+timeout_s = 1
 poll_after_s = 0.05
 {settings}
 

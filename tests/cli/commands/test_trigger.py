@@ -271,7 +271,7 @@ class TestAFault:
 
     async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "timeout")
-        call = partial(Gateway(sandbox.url).call, timeout_s=0.2)
+        call = partial(Gateway(sandbox.url).call, timeout_s=0.5)
 
         with pytest.raises(
             Failure, match=f"left waiting: fault {rule} affected the answer of rule"
