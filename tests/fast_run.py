@@ -19,6 +19,7 @@ SLOW: Final = (
     "tests/test_tour.py",
     "tests/test_chaos.py",
     "tests/test_wheel.py",
+    "tests/cli/compare/test_compare.py",
     "tests/test_python_recipes.py",
     "tests/test_pytest_plugin.py",
     "tests/cli/serve/test_workers.py",
