@@ -187,6 +187,22 @@ class TestDashboard:
             await expect(page.locator("#rows li").first).to_contain_text("003 cancelled")
             await expect(page.get_by_text("An override applied").first).to_be_visible()
 
+    async def test_a_form_keeps_what_is_typed_while_things_happen(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?view=faults"))
+            await page.locator("#match-service").fill("69")
+            await page.get_by_label("The answer").select_option("fixed")
+            await page.get_by_role("heading", name="Add a fault").click()
+            now = await page.locator("#clock .now").inner_text()
+
+            await stage.sandbox.airtime(service_id=72, transaction_id="F1")
+            await stage.sandbox.advance(seconds=1)
+
+            await expect(page.locator("#clock .now")).not_to_have_text(now)
+            await expect(page.locator("#match-service")).to_have_value("69")
+            await expect(page.get_by_label("Milliseconds", exact=True)).to_be_visible()
+
     async def test_the_page_of_an_inbox_empties_it(self, stage: Stage) -> None:
         await stage.sandbox.airtime(
             service_id=71, transaction_id="I1", callback_url=stage.sandbox.inbox_url("browser")
