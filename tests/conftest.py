@@ -2,10 +2,14 @@
 
 import base64
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +24,7 @@ from sandbox_sim.config import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import fork_server, openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
+from tests.sqlite_files import IN_MEMORY
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
@@ -33,10 +38,15 @@ settings.register_profile("wide", deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile("suite")
 
+# Keep compiled code, or each of a hundred processes compiles it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Processes that the tests start load no certificates of public authorities, because that takes
-# 50 ms in each of them. A test may name others.
-os.environ.setdefault("SSL_CERT_FILE", os.devnull)
-os.environ.setdefault("SSL_CERT_DIR", os.devnull)
+# 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
+# may name others.
+os.environ["SSL_CERT_FILE"] = ""
+os.environ["SSL_CERT_DIR"] = os.devnull
 
 REQUEST_TIME = "2026-01-01 09:00"
 
@@ -215,6 +225,23 @@ def _servers_are_left() -> Iterator[None]:
     yield
     fork_server.leave()
     postgres.leave()
+
+
+@pytest.fixture(scope="session")
+def _folder_of_the_run() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def in_memory(_folder_of_the_run: Path) -> Path:
+    """A folder in memory if the system has one, so that the test does not wait for the disk.
+
+    It is removed when the next test asks for one: by then nothing of this test uses it.
+    """
+    for folder in _folder_of_the_run.iterdir():
+        shutil.rmtree(folder)
+    return Path(tempfile.mkdtemp(dir=_folder_of_the_run))
 
 
 StartSandbox = Callable[..., Awaitable[Sandbox]]

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from click.testing import CliRunner, Result
 
@@ -20,11 +21,24 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
 
 
+def console_script() -> Path:
+    """The command `sandbox-sim` for shells and programs in other languages."""
+    if fork_server.IS_SUPPORTED:
+        return fork_server.console_script()
+    return Path(sys.executable).with_name("sandbox-sim")
+
+
 def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
     """Run a server; kill it at the end of the block if it still runs."""
+    return python("-m", "sandbox_sim", *arguments)
+
+
+def python(*words: object) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run `python WORDS`; kill it at the end of the block if it still runs."""
+    typed = [str(word) for word in words]
     if fork_server.IS_SUPPORTED:
-        return _until_the_end(fork_server.start(*map(str, arguments)))
-    return process(*command(*arguments))
+        return _until_the_end(fork_server.start(*typed))
+    return process(sys.executable, *typed)
 
 
 def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
@@ -83,10 +97,15 @@ def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, s
 
 def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
+    return python_ended(*command(*arguments)[1:])
+
+
+def python_ended(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `python WORDS` to its end."""
     if fork_server.IS_SUPPORTED:
-        return fork_server.run(*map(str, arguments), timeout=SOON)
+        return fork_server.run(*words, timeout=SOON)
     return subprocess.run(  # noqa: S603 -- ourselves
-        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
+        [sys.executable, *words], capture_output=True, text=True, timeout=SOON, check=False
     )
 
 

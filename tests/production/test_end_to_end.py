@@ -36,7 +36,7 @@ SANDBOX_ONLY = {
 
 
 def guarded_routes(settings: Settings) -> Sequence[Route]:
-    return build(settings, clock=VirtualClock()).app[ROUTES]
+    return build(settings, clock=VirtualClock()).app[ROUTES]()
 
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]

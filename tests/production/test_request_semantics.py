@@ -7,8 +7,8 @@ import pytest
 
 from sandbox_sim.domain.vocabulary import BANKS, CARD_CURRENCIES
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE, STAGING
 
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 PAYOUT: dict[str, Any] = {"trans_type": "MTC"}
 DEPOSIT: dict[str, Any] = {"trans_type": "DTTW"}
 BANK: dict[str, Any] = {**PAYOUT, "payment_option": "BNK", "customer_number": "1020304050"}
@@ -31,7 +31,7 @@ async def live(start_sandbox: StartSandbox) -> Sandbox:
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
+        networks=STAGING,
         routes=[{"network": "staging"}],
         callback_hosts={"allow": ["127.0.0.0/8"]},
     )
