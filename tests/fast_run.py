@@ -14,6 +14,9 @@ import pytest
 
 # Files with a test of more than a second, which starts processes or tries many examples.
 SLOW: Final = (
+    # These share a Chromium.
+    "tests/web/pages/test_in_browser.py",
+    "tests/demo/test_accessibility.py",
     "tests/demo/test_browser.py",
     "tests/test_stores_agree.py",
     "tests/test_tour.py",
