@@ -56,7 +56,7 @@ _NUMBER: Final = struct.Struct("i")  # a process id or an exit code
 class ForkedProcess(subprocess.Popen[str]):
     """A process that the fork server has forked. Its parent is not this process.
 
-    words: what follows `python` on a command line: `-m MODULE`, `-c CODE` or a script, and
+    words: what follows `python` on a command line: `-m MODULE`, `-c CODE` or a script, and its
         arguments.
     stdout, stderr: file descriptors for the outputs of the process.
     """
