@@ -6,12 +6,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 from aiohttp import ClientSession, web
 from hypothesis import settings
 
@@ -23,6 +25,9 @@ from sandbox_sim.web.transport.server import GatewayRunner
 from tests import fork_server, openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
 from tests.sqlite_files import IN_MEMORY
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
 
 pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 
@@ -242,9 +247,9 @@ def in_memory(_folder_of_the_run: Path) -> Path:
 StartSandbox = Callable[..., Awaitable[Sandbox]]
 
 
-@pytest.fixture
-async def start_sandbox() -> AsyncIterator[StartSandbox]:
-    """Start a gateway with the given settings, on a free port and with a frozen clock.
+@asynccontextmanager
+async def sandboxes() -> AsyncIterator[StartSandbox]:
+    """Yield a function that starts a gateway with the given settings, with a frozen clock.
 
     Every answer that its session reads is checked against the OpenAPI document.
     """
@@ -262,12 +267,33 @@ async def start_sandbox() -> AsyncIterator[StartSandbox]:
             openapi_contract.register(port, gateway, chosen)
             return Sandbox(f"http://127.0.0.1:{port}", gateway, session, runner)
 
+        try:
+            yield start
+        finally:
+            for runner in runners:
+                await runner.cleanup()
+
+
+@pytest.fixture
+async def start_sandbox() -> AsyncIterator[StartSandbox]:
+    """Start a gateway with the given settings, on a free port and with a frozen clock."""
+    async with sandboxes() as start:
         yield start
-        for runner in runners:
-            await runner.cleanup()
 
 
 @pytest.fixture
 async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
     """A gateway with the default settings."""
     return await start_sandbox()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator["Browser"]:
+    """Chromium, started once in each process that runs tests with it.
+
+    Such a test runs in the event loop of the session, as Playwright does.
+    """
+    from tests.demo.browser import launch  # noqa: PLC0415 -- importing Playwright takes 0.6 s
+
+    async with launch() as browser:
+        yield browser

@@ -56,7 +56,8 @@ _NUMBER: Final = struct.Struct("i")  # a process id or an exit code
 class ForkedProcess(subprocess.Popen[str]):
     """A process that the fork server has forked. Its parent is not this process.
 
-    words: what follows `python` on a command line: `-m MODULE` or a script, and its arguments.
+    words: what follows `python` on a command line: `-m MODULE`, `-c CODE` or a script, and its
+        arguments.
     stdout, stderr: file descriptors for the outputs of the process.
     """
 
@@ -95,16 +96,18 @@ class ForkedProcess(subprocess.Popen[str]):
                 os.kill(self.pid, sig)
 
 
-def start(*words: str) -> ForkedProcess:
-    """Run `python WORDS`; its outputs are pipes."""
-    out, out_end = os.pipe()
+def start(*words: str, stdout: int = subprocess.PIPE) -> ForkedProcess:
+    """Run `python WORDS`; its outputs are pipes, or stdout is this file descriptor."""
     err, err_end = os.pipe()
-    try:
-        process = ForkedProcess(words, out_end, err_end)
-    finally:
-        os.close(out_end)
-        os.close(err_end)
-    process.stdout, process.stderr = os.fdopen(out), os.fdopen(err)
+    with contextlib.ExitStack() as ends:
+        ends.callback(os.close, err_end)
+        out = None
+        if stdout == subprocess.PIPE:
+            out, stdout = os.pipe()
+            ends.callback(os.close, stdout)
+        process = ForkedProcess(words, stdout, err_end)
+    process.stdout = None if out is None else os.fdopen(out)
+    process.stderr = os.fdopen(err)
     return process
 
 
@@ -236,10 +239,14 @@ def _serve(listener: socket.socket) -> None:
 def _run(first: str, *others: str) -> None:
     """Do what `python WORDS` does."""
     added = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    if first == "-m":
-        name, *sys.argv[1:] = others
+    if first in ("-m", "-c"):
+        program, *sys.argv[1:] = others
         sys.path[:0] = [os.getcwd(), *added]  # noqa: PTH109
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        if first == "-m":
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            sys.argv[0] = first
+            exec(program, {"__name__": "__main__"})  # noqa: S102 -- from a test
     else:
         sys.argv[:] = [first, *others]
         sys.path[:0] = [str(Path(first).resolve().parent), *added]
@@ -251,8 +258,8 @@ def _end(code: int) -> NoReturn:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for output in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed
+            output.flush()
         os._exit(code & 0xFF)
     sys.exit(code)  # Python reports that an output cannot be written
 

@@ -73,14 +73,24 @@ def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "end",
-    ["pass", "sys.exit(3)", "sys.exit('wrong')", "raise ValueError", "raise KeyboardInterrupt"],
+    [
+        *(
+            "pass",
+            "sys.exit(3)",
+            "sys.exit('wrong')",
+            "raise ValueError",
+            "raise KeyboardInterrupt",
+        ),
+        "sys.stdout.flush(); sys.stdout = None",
+    ],
 )
 def test_it_ends_as_a_new_process_does(end: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     lines = (
         "import atexit, sys, threading",
         "atexit.register(print, 'exit function')",
-        "threading.Timer(0.01, print, ['thread']).start()",
+        "of_main = threading.main_thread()",
+        "threading.Thread(target=lambda: (of_main.join(), print('thread'))).start()",
         "print('begun')",
         end,
     )
@@ -93,6 +103,12 @@ def test_it_ends_as_a_new_process_does(end: str, tmp_path: Path) -> None:
 
     assert (forked.returncode, forked.stdout) == (new.returncode, new.stdout)
     assert forked.stderr.splitlines()[-1:] == new.stderr.splitlines()[-1:]
+
+
+def test_code_runs_with_its_arguments() -> None:
+    done = fork_server.run("-c", "import sys; print(sys.argv, __name__)", "-x", timeout=SOON)
+
+    assert (done.returncode, done.stdout) == (0, "['-c', '-x'] __main__\n")
 
 
 def test_a_signal_ends_it_and_is_its_exit_code() -> None:
