@@ -33,7 +33,8 @@ async def program(arguments: Sequence[str], stderr: BinaryIO) -> ForkedServer:
     """Run `sandbox-sim` with these arguments; its stdout is a pipe."""
     out, out_end = os.pipe()
     with os.fdopen(out_end, "wb") as stdout:
-        process = ForkedProcess(arguments, stdout.fileno(), stderr.fileno())
+        words = ("-m", "sandbox_sim", *arguments)
+        process = ForkedProcess(words, stdout.fileno(), stderr.fileno())
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out, "rb")
