@@ -90,10 +90,11 @@ class Call:
         return body
 
     def _of_service(self, body: request_models.Body) -> None:
-        self.service_id = body.service_id
+        # Each attribute is read once: a model looks it up the long way.
+        self.service_id = service_id = body.service_id
         if body.__pydantic_extra__:
             self.warnings = misspelt(body)
-        refusal = service_refusal(self.client, body.service_id)
+        refusal = service_refusal(self.client, service_id)
         if refusal is not None:
             raise Refused(refusal)
 
@@ -160,9 +161,10 @@ class Operations:
         return self._pay(call, call.parsed(request_models.Airtime))
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
-        call.operation, call.transaction_id = body.operation, body.transaction_id
+        payment = body.payment()
+        call.operation, call.transaction_id = payment.operation, payment.transaction_id
         return self._payments.submit(
-            body.payment(), call.client, call.public_address, is_plain=call.is_plain
+            payment, call.client, call.public_address, is_plain=call.is_plain
         )
 
     async def get_transaction_status(self, call: Call) -> Reply:
