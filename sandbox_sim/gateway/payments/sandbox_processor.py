@@ -11,7 +11,6 @@ from typing import Final
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.control.overrides import Override, magic_override
-from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.payments.approval import (
     APPROVAL_RULE,
     HANDSET_PAGES,
@@ -108,8 +107,8 @@ class SandboxProcessor:
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
             return Rejected(outcome, warnings)
-        jobs, fields = await self._accept(unit, request, transaction)
-        accepted = Accepted(outcome, warnings, jobs, fields)
+        fields = await self._accept(unit, request, transaction)
+        accepted = Accepted(outcome, warnings, fields)
         if override is None or not override.callback.before_response:
             return accepted
         return accepted._replace(before_answer=partial(self._deliver_first, request, accepted))
@@ -156,8 +155,8 @@ class SandboxProcessor:
 
     async def _accept(
         self, unit: Unit, request: PaymentRequest, transaction: Transaction
-    ) -> tuple[Sequence[Job], dict[str, object] | None]:
-        """Save the transaction; returns the jobs that end it, and further fields of the answer."""
+    ) -> dict[str, object] | None:
+        """Save the transaction and the jobs that end it; returns further fields of the answer."""
         is_card = transaction.payment.operation is Operation.CARD
         delay = self._auto_complete if is_card else self._settle_delay
         override = transaction.override
@@ -167,12 +166,13 @@ class SandboxProcessor:
         if stays_pending or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
         due = transaction.initiated_at + delay
-        jobs = await self._settlement.begin(unit, transaction, due)
+        for job in await self._settlement.begin(unit, transaction, due):
+            await unit.add_job(job)
         if is_card:
             page_id = await self._open_page(unit, transaction)
-            return jobs, {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
+            return {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
         is_payout = transaction.payment.operation is Operation.PAYOUT
-        return jobs, {"status": "success"} if is_payout else None
+        return {"status": "success"} if is_payout else None
 
     async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
         """Save the hosted page of a card payment; returns its id."""

@@ -4,7 +4,6 @@ Source: service.1 to service.5, D16, D32.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.payments.payment import NO_DETAILS, Payment, PaymentDetails
@@ -16,9 +15,7 @@ from sandbox_sim.gateway.ports import (
     Ids,
     PaymentProcessor,
     PaymentRequest,
-    Rejected,
     Store,
-    Unit,
 )
 
 
@@ -69,7 +66,7 @@ class Payments:
         )
         self._gate.hold(network_id)
         try:
-            decision = await self._store.run(partial(_process, processor, request))
+            decision = await self._store.run(lambda unit: processor.process(unit, request))
             if isinstance(decision, Accepted) and decision.before_answer is not None:
                 decision = await decision.before_answer()
         except BaseException:
@@ -77,14 +74,3 @@ class Payments:
             raise
         fields = decision.fields if isinstance(decision, Accepted) else None
         return Reply(*decision.outcome, fields, None, None, decision.warnings, network_id)
-
-
-async def _process(
-    processor: PaymentProcessor, request: PaymentRequest, unit: Unit
-) -> Accepted | Rejected:
-    """The unit of work of a payment."""
-    decision = await processor.process(unit, request)
-    if isinstance(decision, Accepted):
-        for job in decision.jobs:
-            await unit.add_job(job)
-    return decision
