@@ -72,5 +72,6 @@ class Payments:
         except BaseException:
             self._gate.release(network_id)
             raise
+        (code, rule, why, message), warnings = decision.outcome, decision.warnings
         fields = decision.fields if isinstance(decision, Accepted) else None
-        return Reply(*decision.outcome, fields, None, None, decision.warnings, network_id)
+        return Reply(code, rule, why, message, fields, None, None, warnings, network_id)

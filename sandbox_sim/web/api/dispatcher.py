@@ -103,7 +103,10 @@ class Dispatcher:
         except Exception as error:
             reply = _failure(request, self._operation(request), call, error)
         plain = self._has_known_path(request) if call is None else call.is_plain
-        reply = _in_words(reply, fault, plain=plain)
+        if fault is not None:
+            reply = fault.apply_to(reply)
+        if not plain:
+            reply = reply.redacted()
         request_id = self._ids.request_id()
         # An answer may be written before the body of the request arrives (D9). The client may then
         # not send the body, and the next request would be read as the body. So the connection ends.
@@ -156,13 +159,6 @@ class Dispatcher:
         if fault is not None and not fault.processed:
             call.is_about(asked)
         return fault
-
-
-def _in_words(reply: Reply, fault: Fault | None, *, plain: bool) -> Reply:
-    """The reply with the words of the fault; redacted unless the request is plain."""
-    if fault is not None:
-        reply = fault.apply_to(reply)
-    return reply if plain else reply.redacted()
 
 
 def _entry(
