@@ -14,7 +14,6 @@ from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
 from sandbox_sim.domain.response_codes import Code, Reply
-from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
@@ -77,13 +76,17 @@ class Dispatcher:
         fault: Fault | None = None
         mode: ServiceMode | None = None
         at, began = self._clock.now(), self._clock.monotonic()
+        path = self.paths.get(request.path)
         try:
             admitted = self._authentication.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply, mode = admitted, self._authentication.mode_of(request.headers)
             else:
                 mode = admitted.mode
-                path = self._path(request)
+                if path is None:
+                    raise Refused(no_such_path(request.path, self.paths))
+                if request.method != hdrs.METH_POST:
+                    raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
                 if hdrs.EXPECT in request.headers:
                     await expect(request)
                 raw = await request.read()
@@ -101,54 +104,32 @@ class Dispatcher:
         except ConnectionError:
             raise
         except Exception as error:
-            reply = _failure(request, self._operation(request), call, error)
-        plain = self._has_known_path(request) if call is None else call.is_plain
+            reply = _failure(request, path, call, error)
+        # Without a body, only a path or a method that is none of the interface has to be masked.
+        is_known = path is not None and request.method == hdrs.METH_POST
+        plain = is_known if call is None else call.is_plain
         if fault is not None:
             reply = fault.apply_to(reply)
         if not plain:
             reply = reply.redacted()
         request_id = self._ids.request_id()
-        # An answer may be written before the body of the request arrives (D9). The client may then
-        # not send the body, and the next request would be read as the body. So the connection ends.
-        answer = render(
-            reply,
-            request_id,
-            reject_status=self._reject_status,
-            keep_alive=request.content.is_eof(),
-        )
+        answer = render(reply, request_id, self._reject_status)
         try:
             if fault is not None:
                 answer = await self._fault_injection.apply(answer, fault)
             duration_ms = (self._clock.monotonic() - began) * 1000
-            entry = _entry(
-                request_id, at, request, call, reply, answer, duration_ms, mode, plain=plain
-            )
+            entry = _entry(request_id, at, request, call, reply, answer, duration_ms, mode)
+            if not plain:
+                entry = redacted(entry, b"" if call is None else call.raw)
             self._journal.note(entry)
             await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
-        counted = request.path if request.path in self.paths else _OTHER_PATH
+        counted = _OTHER_PATH if path is None else request.path
         self._activity.requests[counted, entry.code] += 1
         explain(entry, self._activity)
         return answer
-
-    def _has_known_path(self, request: IncomingRequest) -> bool:
-        """Whether method and path are of the interface, so that neither has to be masked."""
-        return request.path in self.paths and request.method == hdrs.METH_POST
-
-    def _path(self, request: IncomingRequest) -> Path:
-        path = self.paths.get(request.path)
-        if path is None:
-            raise Refused(no_such_path(request.path, self.paths))
-        if request.method != hdrs.METH_POST:
-            raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
-        return path
-
-    def _operation(self, request: IncomingRequest) -> Operation | None:
-        """The operation of the request's path; None if only the body tells, or no such path is."""
-        path = self.paths.get(request.path)
-        return None if path is None else path.operation
 
     async def _choose_fault(self, call: Call) -> Fault | None:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
@@ -170,8 +151,6 @@ def _entry(
     answer: Answer,
     duration_ms: float,
     mode: ServiceMode | None,
-    *,
-    plain: bool,
 ) -> Entry:
     """The journal entry of a request; without a call its body was not read."""
     service_id, operation, transaction_id, raw = (
@@ -179,7 +158,7 @@ def _entry(
         if call is None
         else (call.service_id, call.operation, call.transaction_id, call.raw)
     )
-    entry = Entry(
+    return Entry(
         request_id,
         at,
         service_id,
@@ -197,13 +176,16 @@ def _entry(
         duration_ms,
         mode,
     )
-    return entry if plain else redacted(entry, raw)
 
 
 def _failure(
-    request: IncomingRequest, operation: Operation | None, call: Call | None, error: Exception
+    request: IncomingRequest, path: Path | None, call: Call | None, error: Exception
 ) -> Reply:
-    """The reply to an exception (D5); the call gets the fields that can be read of its body."""
+    """The reply to an exception (D5); the call gets the fields that can be read of its body.
+
+    path: that of the request; None if the interface has no such path.
+    """
+    operation = None if path is None else path.operation
     if call is not None:
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:

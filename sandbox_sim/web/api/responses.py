@@ -26,12 +26,13 @@ class Answer:
 
     It stands in for `web.Response` because that takes a tenth of the time of a request.
     headers: whole lines, beside those that every answer has.
+    keep_alive: whether the connection may stay open after it; `prepare` decides.
     """
 
     __slots__ = ("_headers", "_written", "body", "keep_alive", "status")
 
-    def __init__(self, status: int, headers: str, body: bytes, *, keep_alive: bool) -> None:
-        self.keep_alive = keep_alive
+    def __init__(self, status: int, headers: str, body: bytes) -> None:
+        self.keep_alive = True
         self.status = status
         self._headers = headers
         self.body = body
@@ -42,7 +43,9 @@ class Answer:
         if self._written:
             return
         self._written = True
-        self.keep_alive = self.keep_alive and bool(request.keep_alive)
+        # An answer may be written before the body of its request arrives (D9). The client may then
+        # not send the body, and the next request would be read as the body. So the connection ends.
+        self.keep_alive = self.keep_alive and request.keep_alive and request.content.is_eof()
         version, body = request.version, self.body
         head = (
             f"{_first_lines(version, self.status)}Content-Length: {len(body)}\r\n"
@@ -66,9 +69,7 @@ def _first_lines(version: HttpVersion, status: int) -> str:
     )
 
 
-def render(
-    reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
-) -> Answer:
+def render(reply: Reply, request_id: str, reject_status: int = 200) -> Answer:
     """Make the answer of a reply. No other function does this.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
@@ -87,7 +88,7 @@ def render(
     )
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
-    return Answer(status, headers, body, keep_alive=keep_alive)
+    return Answer(status, headers, body)
 
 
 def _plain_body(code: str, message: str) -> bytes:
