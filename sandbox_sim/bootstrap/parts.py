@@ -184,7 +184,7 @@ class Parts:
     def payments(self) -> Payments:
         """The six payment operations."""
         processors = processors_of(self.sandbox_processor, self.production)
-        return Payments(self.store, self.clock, self.ids, self.gate, processors)
+        return Payments(self.store, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
         """Fills services with made-up payments and SMS."""

@@ -4,6 +4,7 @@ Source: service.1 to service.5, D16, D32.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.payments.payment import NO_DETAILS, Payment, PaymentDetails
@@ -11,7 +12,6 @@ from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.ports import (
     Accepted,
     AnswerGate,
-    Clock,
     Ids,
     PaymentProcessor,
     PaymentRequest,
@@ -28,13 +28,11 @@ class Payments:
     def __init__(
         self,
         store: Store,
-        clock: Clock,
         ids: Ids,
         gate: AnswerGate,
         processors: Mapping[ServiceMode, PaymentProcessor],
     ) -> None:
         self._store = store
-        self._clock = clock
         self._ids = ids
         self._gate = gate
         self._processors = processors
@@ -43,6 +41,7 @@ class Payments:
         self,
         payment: Payment,
         client: Client,
+        received_at: datetime,
         public_address: Callable[[], str],
         details: PaymentDetails = NO_DETAILS,
         *,
@@ -54,15 +53,15 @@ class Payments:
         when the answer is written. What is raised is an error of the store or a fault of ours; then
         nothing is held, and nothing was saved unless it was raised after the commit.
 
+        received_at: gateway time, UTC.
         public_address: returns the address that this server is reached at.
         details: what only a network reads.
         is_plain: the body of the request has nothing to mask (D38).
         """
         processor = self._processors[client.mode]
         network_id = self._ids.network_transaction_id()
-        now = self._clock.now()
         request = PaymentRequest(
-            payment, client, network_id, now, public_address, details, is_plain
+            payment, client, network_id, received_at, public_address, details, is_plain
         )
         self._gate.hold(network_id)
         try:

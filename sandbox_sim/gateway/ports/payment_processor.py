@@ -8,8 +8,8 @@ the rest. The sandbox rules are one processor
 A payment is processed in two steps:
 
 1. `process` decides inside the unit of work. It saves what the payment leaves behind: the
-   transaction, postings, a card page, and jobs for what must happen later. All are in the same unit,
-   so a crash after the commit loses nothing.
+   transaction, postings, a card page, and jobs for what must happen later. All of it is in one
+   unit, so a crash after the commit loses nothing.
 2. `Accepted.before_answer`, if there is one, runs after the commit and before the answer. There a
    processor may wait for the outside world: the unit of work, with its locks, is over. Its result
    replaces the first one, so it can still reject. What it changes, it saves in units of its own.

@@ -77,59 +77,65 @@ class Dispatcher:
         mode: ServiceMode | None = None
         at, began = self._clock.now(), self._clock.monotonic()
         path = self.paths.get(request.path)
+        # Without a body, only a path or a method that is none of the interface has to be masked.
+        is_plain = path is not None and request.method == hdrs.METH_POST
         try:
             admitted = self._authentication.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply, mode = admitted, self._authentication.mode_of(request.headers)
             else:
                 mode = admitted.mode
-                if path is None:
-                    raise Refused(no_such_path(request.path, self.paths))
-                if request.method != hdrs.METH_POST:
-                    raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
-                if hdrs.EXPECT in request.headers:
+                path = self._of_interface(path, request)
+                is_whole = request.content.is_eof()
+                if not is_whole and hdrs.EXPECT in request.headers:
                     await expect(request)
                 raw = await request.read()
-                address = partial(self._public_address, request)
-                call = Call(admitted, raw, address, needs_no_masking(raw), path.operation)
-                is_live = mode is _LIVE
-                if self._faults.loaded and not is_live:
+                is_plain = needs_no_masking(raw)
+                call = Call(
+                    admitted,
+                    raw,
+                    at if is_whole else self._clock.now(),
+                    partial(self._public_address, request),
+                    is_plain,
+                    path.operation,
+                )
+                if self._faults.loaded and mode is not _LIVE:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
-                    reply = await (path.live_handler if is_live else path.handler)(call)
-                    if remarks := call.warnings + form_type(request.headers):
-                        reply = reply._replace(warnings=reply.warnings + remarks)
+                    reply = await (path.live_handler if mode is _LIVE else path.handler)(call)
+                    reply = _with_remarks(reply, call.warnings + form_type(request.headers))
                 else:
                     reply = fault.refusal()
         except ConnectionError:
             raise
         except Exception as error:
             reply = _failure(request, path, call, error)
-        # Without a body, only a path or a method that is none of the interface has to be masked.
-        is_known = path is not None and request.method == hdrs.METH_POST
-        plain = is_known if call is None else call.is_plain
-        if fault is not None:
-            reply = fault.apply_to(reply)
-        if not plain:
-            reply = reply.redacted()
+        reply = reply if fault is None else fault.apply_to(reply)
+        reply = reply if is_plain else reply.redacted()
         request_id = self._ids.request_id()
         answer = render(reply, request_id, self._reject_status)
         try:
             if fault is not None:
                 answer = await self._fault_injection.apply(answer, fault)
-            duration_ms = (self._clock.monotonic() - began) * 1000
-            entry = _entry(request_id, at, request, call, reply, answer, duration_ms, mode)
-            if not plain:
-                entry = redacted(entry, b"" if call is None else call.raw)
+            duration = self._clock.monotonic() - began
+            entry = _entry(request_id, at, request, call, reply, answer, duration, mode)
+            entry = entry if is_plain else redacted(entry, b"" if call is None else call.raw)
             self._journal.note(entry)
             await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
-        counted = _OTHER_PATH if path is None else request.path
-        self._activity.requests[counted, entry.code] += 1
+        self._activity.requests[request.path if path else _OTHER_PATH, entry.code] += 1
         explain(entry, self._activity)
         return answer
+
+    def _of_interface(self, path: Path | None, request: IncomingRequest) -> Path:
+        """The path. Raises what answers a path or a method that is none of the interface."""
+        if path is None:
+            raise Refused(no_such_path(request.path, self.paths))
+        if request.method != hdrs.METH_POST:
+            raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
+        return path
 
     async def _choose_fault(self, call: Call) -> Fault | None:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
@@ -142,6 +148,10 @@ class Dispatcher:
         return fault
 
 
+def _with_remarks(reply: Reply, remarks: tuple[str, ...]) -> Reply:
+    return reply._replace(warnings=reply.warnings + remarks) if remarks else reply
+
+
 def _entry(
     request_id: str,
     at: datetime,
@@ -149,7 +159,7 @@ def _entry(
     call: Call | None,
     reply: Reply,
     answer: Answer,
-    duration_ms: float,
+    duration_s: float,
     mode: ServiceMode | None,
 ) -> Entry:
     """The journal entry of a request; without a call its body was not read."""
@@ -173,7 +183,7 @@ def _entry(
         reply.why,
         reply.warnings,
         answer.body,
-        duration_ms,
+        duration_s * 1000,
         mode,
     )
 

@@ -55,16 +55,15 @@ class Desk:
     gate: ProcessAnswerGate = field(default_factory=ProcessAnswerGate)
 
     def __post_init__(self) -> None:
-        clock = VirtualClock()
-        self.store = FailingStore(MemoryStore(clock))
+        self.store = FailingStore(MemoryStore(VirtualClock()))
         processors = {
             ServiceMode.SANDBOX: self.sandbox,
             ServiceMode.PRODUCTION: self.production,
         }
-        self.payments = Payments(self.store, clock, RandomIds(seed=1), self.gate, processors)
+        self.payments = Payments(self.store, RandomIds(seed=1), self.gate, processors)
 
     async def pay(self, client: Client = SANDBOX_CLIENT) -> Reply:
-        return await self.payments.submit(PAYMENT, client, lambda: "http://gateway.test")
+        return await self.payments.submit(PAYMENT, client, NOW, lambda: "http://gateway.test")
 
     async def jobs(self) -> Sequence[Job]:
         return await self.store.run(lambda unit: unit.claim_due(after(days=1), 100))
