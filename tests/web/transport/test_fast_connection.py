@@ -281,7 +281,7 @@ async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox)
     await eventually(lambda: connection._early == PLAIN)
     for _ in range(20):
         await asyncio.sleep(0)
-    assert connection._answering is None
+    assert connection.is_idle
 
     connection.resume_writing()
     assert b"202" in await reader.readline()
