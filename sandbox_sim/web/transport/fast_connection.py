@@ -268,7 +268,8 @@ class Connection(BaseProtocol):
             keep_alive = False
             try:
                 answer = await self._dispatcher.handle(request)
-                await answer.write_eof()
+                if not answer.is_written:
+                    await answer.write_eof()
                 keep_alive = answer.keep_alive
             except ConnectionError:
                 log.debug("a client closed the connection before it had its answer")
