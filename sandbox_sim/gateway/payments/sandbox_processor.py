@@ -46,7 +46,10 @@ IN_233_FORM: Final = (
     "accept_international"
 )
 BY_LENIENT: Final = f"{IN_233_FORM}, which lenient turned on"
-# The facts of most payments; a constant, because a tuple with names takes as long as three checks.
+# Constants, because Python 3.11 takes long to find a member of an enum and to make a named tuple.
+_CARD: Final = Operation.CARD
+_PAYOUT: Final = Operation.PAYOUT
+# The facts of most payments.
 _NEW: Final = Facts()
 PESEWA: Final = Decimal("0.01")
 MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
@@ -161,7 +164,8 @@ class SandboxProcessor:
         self, unit: Unit, request: PaymentRequest, transaction: Transaction
     ) -> dict[str, object] | None:
         """Save the transaction and the jobs that end it; returns further fields of the answer."""
-        is_card = transaction.payment.operation is Operation.CARD
+        operation = transaction.payment.operation
+        is_card = operation is _CARD
         delay = self._auto_complete if is_card else self._settle_delay
         override = transaction.override
         if override is not None and is_approval(override.id):
@@ -175,8 +179,7 @@ class SandboxProcessor:
         if is_card:
             page_id = await self._open_page(unit, transaction)
             return {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
-        is_payout = transaction.payment.operation is Operation.PAYOUT
-        return {"status": "success"} if is_payout else None
+        return {"status": "success"} if operation is _PAYOUT else None
 
     async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
         """Save the hosted page of a card payment; returns its id."""
