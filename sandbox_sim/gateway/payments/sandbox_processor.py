@@ -49,8 +49,8 @@ BY_LENIENT: Final = f"{IN_233_FORM}, which lenient turned on"
 # Constants, because Python 3.11 takes long to find a member of an enum and to make a named tuple.
 _CARD: Final = Operation.CARD
 _PAYOUT: Final = Operation.PAYOUT
-# The facts of most payments.
 _NEW: Final = Facts()
+_REPEATED: Final = Facts(repeated=True)
 PESEWA: Final = Decimal("0.01")
 MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
 
@@ -91,8 +91,7 @@ class SandboxProcessor:
         """Decide a payment, and save its transaction if it leaves one."""
         payment, at = request.payment, request.received_at
         earlier = await unit.transaction(payment.service_id, payment.transaction_id)
-        repeated = earlier is not None
-        outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
+        outcome, override = await self.decide(unit, payment, at, earlier), None
         magic_status = None
         if outcome.rule == MAGIC_RULE:
             magic_status = self._sandbox.magic_outcomes.status_of(payment)
@@ -102,7 +101,7 @@ class SandboxProcessor:
             override = magic_override(magic_status, override)
         if self._approval is not None and outcome.code == Code.RECEIVED:
             outcome, override = self._prompted(payment, self._approval, outcome, override)
-        warnings = self._warnings(payment, outcome, repeated=repeated)
+        warnings = self._warnings(payment, outcome, earlier)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
         network_id, client_key = request.network_transaction_id, request.client.client_key
@@ -119,18 +118,17 @@ class SandboxProcessor:
         return accepted._replace(before_answer=partial(self._deliver_first, request, accepted))
 
     async def decide(
-        self, unit: Unit, payment: Payment, at: datetime, *, repeated: bool = False
+        self, unit: Unit, payment: Payment, at: datetime, earlier: Transaction | None = None
     ) -> Outcome:
         """What the rules answer to a payment at this moment.
 
-        repeated: the service has a live transaction with the same `transaction_id`.
+        earlier: the live transaction of the service with the same `transaction_id`.
         """
+        facts = _NEW if earlier is None else _REPEATED
         account = self._accounts.checked(payment.operation)
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
-            facts = Facts(repeated, available)
-        else:
-            facts = Facts(repeated) if repeated else _NEW
+            facts = facts._replace(available=available)
         return decide(payment, self._sandbox, facts)
 
     @staticmethod
@@ -147,9 +145,11 @@ class SandboxProcessor:
         )
         return outcome._replace(rule=APPROVAL_RULE, why=why), asking
 
-    def _warnings(self, payment: Payment, outcome: Outcome, *, repeated: bool) -> tuple[str, ...]:
+    def _warnings(
+        self, payment: Payment, outcome: Outcome, earlier: Transaction | None
+    ) -> tuple[str, ...]:
         """Remarks on what sandbox takes, and production or another setting refuses."""
-        found = [REPEATED] if repeated else []
+        found = [] if earlier is None else [REPEATED]
         taken = outcome.code in LEAVE_A_TRANSACTION
         if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile and taken:
             found += self._why_international

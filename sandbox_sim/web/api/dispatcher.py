@@ -25,7 +25,7 @@ from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
 from sandbox_sim.web.api.responses import Answer, explain, render
 from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
 from sandbox_sim.web.public_address import PublicAddress
-from sandbox_sim.web.transport.requests import IncomingRequest
+from sandbox_sim.web.transport.requests import IncomingRequest, ReadBody
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -70,8 +70,11 @@ class Dispatcher:
         self._public_address = public_address
         self._reject_status = reject_status
 
-    async def handle(self, request: IncomingRequest) -> Answer:
-        """Answer any request; its callback is released when the answer is written (D16)."""
+    async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> Answer:
+        """Answer any request; its callback is released when the answer is written (D16).
+
+        body: the whole body, or what reads it where it may not have come yet.
+        """
         call: Call | None = None
         fault: Fault | None = None
         mode: ServiceMode | None = None
@@ -86,19 +89,12 @@ class Dispatcher:
             else:
                 mode = admitted.mode
                 path = self._of_interface(path, request)
-                is_whole = request.content.is_eof()
-                if not is_whole and hdrs.EXPECT in request.headers:
-                    await expect(request)
-                raw = await request.read()
+                raw, received_at = body, at
+                if not isinstance(raw, bytes):
+                    raw, received_at = await _read(request, raw), self._clock.now()
                 is_plain = needs_no_masking(raw)
-                call = Call(
-                    admitted,
-                    raw,
-                    at if is_whole else self._clock.now(),
-                    partial(self._public_address, request),
-                    is_plain,
-                    path.operation,
-                )
+                address = partial(self._public_address, request)
+                call = Call(admitted, raw, received_at, address, is_plain, path.operation)
                 if self._faults.loaded and mode is not _LIVE:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
@@ -226,6 +222,13 @@ def _failure(
             return Reply(
                 Code.SERVER_ERROR, "errors", "a fault of the server; the traceback stands above"
             )
+
+
+async def _read(request: IncomingRequest, read: ReadBody) -> bytes:
+    """The body, for which the client may wait to be asked."""
+    if hdrs.EXPECT in request.headers:
+        await expect(request)
+    return await read()
 
 
 async def expect(request: IncomingRequest) -> None:

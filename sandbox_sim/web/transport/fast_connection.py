@@ -34,7 +34,7 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 class PlainRequest:
     """A plain request with its whole body; the dispatcher takes it like a request of aiohttp's."""
 
-    __slots__ = ("_body", "headers", "path", "writer")
+    __slots__ = ("body", "headers", "path", "writer")
 
     method: ClassVar = hdrs.METH_POST
     version: ClassVar = HttpVersion11
@@ -47,7 +47,7 @@ class PlainRequest:
         self.path = path
         self.headers = headers
         self.writer = writer
-        self._body = body
+        self.body = body
 
     @property
     def transport(self) -> asyncio.Transport | None:
@@ -60,10 +60,6 @@ class PlainRequest:
         transport = self.writer.transport
         secured = transport is not None and transport.get_extra_info("sslcontext") is not None
         return "https" if secured else "http"
-
-    async def read(self) -> bytes:
-        """The body."""
-        return self._body
 
 
 class Connection(BaseProtocol):
@@ -267,7 +263,7 @@ class Connection(BaseProtocol):
         while True:
             keep_alive = False
             try:
-                answer = await self._dispatcher.handle(request)
+                answer = await self._dispatcher.handle(request, request.body)
                 if not answer.is_written:
                     await answer.write_eof()
                 keep_alive = answer.keep_alive

@@ -168,18 +168,17 @@ class GatewayRunner(web.AppRunner):
         else:
             self._server = self._gateway_server(plain)
 
-    def _handler(self, routed: Any) -> Any:
+    def _handler(self, routed: Callable[[Any], Awaitable[web.StreamResponse]]) -> Any:
         """What answers a request: our routes under `OURS`, pages browsers, else the dispatcher."""
         ours, dispatcher, pages = self.app[OURS], self.app[DISPATCHER], self.app[BROWSER_PAGES]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
-            # aiohttp's protocol asks a response for no more than an `Answer` has.
-            chosen: Callable[[Any], Awaitable[web.StreamResponse | Answer]] = dispatcher.handle
             if request.path.startswith(ours):
-                chosen = routed
-            elif pages.takes(request):
-                chosen = pages.answer
-            return chosen(request)
+                return routed(request)
+            if pages.takes(request):
+                return pages.answer(request)
+            # aiohttp's protocol asks a response for no more than an `Answer` has.
+            return dispatcher.handle(request, request.read)
 
         return handle
 
