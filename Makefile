@@ -18,8 +18,7 @@ wheel: $(BIN)/python  ## build a wheel into dist/, to install into other project
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(DIST) .
 
 test: $(VENV)/.installed-dev  ## run the tests
-	@# Keep compiled code, or each of a hundred processes compiles it again.
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-dev  ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .

@@ -19,11 +19,11 @@ _BACK_OFF_S: Final = 0.02
 _THINKS_S: Final = 0.015
 
 
-def session() -> aiohttp.ClientSession:
-    """An HTTP session with the credentials of the sandbox client."""
+def session(client_key: str = KEY) -> aiohttp.ClientSession:
+    """An HTTP session with the credentials of a client, by default of the sandbox client."""
+    authorization = aiohttp.encode_basic_auth(client_key, SECRET)
     return aiohttp.ClientSession(
-        auth=aiohttp.BasicAuth(KEY, SECRET),
-        headers={"User-Agent": "chaos"},
+        headers={"Authorization": authorization, "User-Agent": "chaos"},
         timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN_S),
         connector=aiohttp.TCPConnector(limit=0),
     )

@@ -10,7 +10,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from pathlib import Path
 from random import SystemRandom
-from typing import Final
+from typing import BinaryIO, Final
 
 from chaos.facts import Facts, Outage
 
@@ -26,6 +26,15 @@ _SETTINGS: Final = (
     "callback_timeout_s=10",
 )
 _OPTIONS: Final = tuple(part for setting in _SETTINGS for part in ("--set", setting))
+
+
+async def program(arguments: Sequence[str], stderr: BinaryIO) -> Process:
+    """Run `sandbox-sim` with these arguments and the default settings; its stdout is a pipe."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_SIM_")}
+    words = [sys.executable, "-m", "sandbox_sim", *arguments]
+    return await asyncio.create_subprocess_exec(
+        *words, stdin=DEVNULL, stdout=PIPE, stderr=stderr, env=environment
+    )
 
 
 class NotReady(Exception):
@@ -66,15 +75,13 @@ class Server:
         self._log = directory / f"server-{index}.log"
         self._process: Process | None = None
         self._down_since: float | None = None
-        self._command = _command(port, store, options)
+        serve = ("serve", "--port", str(port), "--store", store, "--log-level", "error")
+        self._arguments = (*serve, *options)
 
     async def spawn(self) -> None:
         """Start the process, without waiting until it is ready."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_SIM_")}
         with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=DEVNULL, stdout=PIPE, stderr=log, env=environment
-            )
+            self._process = await program(self._arguments, log)
 
     async def ready(self) -> None:
         """Wait for the ready line. Raises `NotReady` after `READY_WITHIN_S` seconds."""
@@ -145,8 +152,3 @@ class Server:
 
     def _tail(self) -> str:
         return "\n".join(f"    {line}" for line in self.errors()[-_TAIL:])
-
-
-def _command(port: int, store: str, options: Sequence[str]) -> Sequence[str]:
-    serve = ["serve", "--port", str(port), "--store", store, "--log-level", "error"]
-    return [sys.executable, "-m", "sandbox_sim", *serve, *options]

@@ -2,12 +2,18 @@
 
 import base64
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 from aiohttp import ClientSession, web
 from hypothesis import settings
 
@@ -18,6 +24,10 @@ from sandbox_sim.config import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import fork_server, openapi_contract, postgres
 from tests.openapi_contract import CheckedResponse
+from tests.sqlite_files import IN_MEMORY
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
 
 pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 
@@ -28,10 +38,15 @@ settings.register_profile("wide", deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=500)
 settings.load_profile("suite")
 
+# Keep compiled code, or each of a hundred processes compiles it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Processes that the tests start load no certificates of public authorities, because that takes
-# 50 ms in each of them. A test may name others.
-os.environ.setdefault("SSL_CERT_FILE", os.devnull)
-os.environ.setdefault("SSL_CERT_DIR", os.devnull)
+# 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
+# may name others.
+os.environ["SSL_CERT_FILE"] = ""
+os.environ["SSL_CERT_DIR"] = os.devnull
 
 REQUEST_TIME = "2026-01-01 09:00"
 
@@ -212,12 +227,29 @@ def _servers_are_left() -> Iterator[None]:
     postgres.leave()
 
 
-StartSandbox = Callable[..., Awaitable[Sandbox]]
+@pytest.fixture(scope="session")
+def _folder_of_the_run() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
-async def start_sandbox() -> AsyncIterator[StartSandbox]:
-    """Start a gateway with the given settings, on a free port and with a frozen clock.
+def in_memory(_folder_of_the_run: Path) -> Path:
+    """A folder in memory if the system has one, so that the test does not wait for the disk.
+
+    It is removed when the next test asks for one: by then nothing of this test uses it.
+    """
+    for folder in _folder_of_the_run.iterdir():
+        shutil.rmtree(folder)
+    return Path(tempfile.mkdtemp(dir=_folder_of_the_run))
+
+
+StartSandbox = Callable[..., Awaitable[Sandbox]]
+
+
+@asynccontextmanager
+async def sandboxes() -> AsyncIterator[StartSandbox]:
+    """Yield a function that starts a gateway with the given settings, with a frozen clock.
 
     Every answer that its session reads is checked against the OpenAPI document.
     """
@@ -235,12 +267,33 @@ async def start_sandbox() -> AsyncIterator[StartSandbox]:
             openapi_contract.register(port, gateway, chosen)
             return Sandbox(f"http://127.0.0.1:{port}", gateway, session, runner)
 
+        try:
+            yield start
+        finally:
+            for runner in runners:
+                await runner.cleanup()
+
+
+@pytest.fixture
+async def start_sandbox() -> AsyncIterator[StartSandbox]:
+    """Start a gateway with the given settings, on a free port and with a frozen clock."""
+    async with sandboxes() as start:
         yield start
-        for runner in runners:
-            await runner.cleanup()
 
 
 @pytest.fixture
 async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
     """A gateway with the default settings."""
     return await start_sandbox()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator["Browser"]:
+    """Chromium, started once in each process that runs tests with it.
+
+    Such a test runs in the event loop of the session, as Playwright does.
+    """
+    from tests.demo.browser import launch  # noqa: PLC0415 -- importing Playwright takes 0.6 s
+
+    async with launch() as browser:
+        yield browser

@@ -14,11 +14,15 @@ import pytest
 
 # Files with a test of more than a second, which starts processes or tries many examples.
 SLOW: Final = (
+    # These share a Chromium.
+    "tests/web/pages/test_in_browser.py",
+    "tests/demo/test_accessibility.py",
     "tests/demo/test_browser.py",
     "tests/test_stores_agree.py",
     "tests/test_tour.py",
     "tests/test_chaos.py",
     "tests/test_wheel.py",
+    "tests/cli/compare/test_compare.py",
     "tests/test_python_recipes.py",
     "tests/test_pytest_plugin.py",
     "tests/cli/serve/test_workers.py",

@@ -1,58 +1,75 @@
-"""Starts `python -m sandbox_sim` as a fork of a process that has imported it already.
+"""Runs Python programs as forks of a process that has imported sandbox_sim already.
 
-A test that needs the program as a process waits for no imports so, which take most of the time of
-a start. The forked process has the arguments, the environment and the working directory of a new
-one; it runs the module as `__main__`, and Python ends it as any other. `tests/test_wheel.py`,
-`tests/test_tour.py` and others start the program itself.
+Imports take most of the time of a start, and a test that needs the program as a process does not
+wait for them. The forked process has the arguments, the environment and the working directory of a
+new one, and runs the module or the script as `__main__`. `tests/test_wheel.py` and others start a
+new process.
 
-Run as a script, this file is the server: it takes requests over the socket that is its argument.
+Run as a script, this file is the server: it takes requests at the socket that is its argument,
+until its stdin ends. `tests/forked_python.py` is its client for shells and other languages.
 """
 
+import atexit
 import contextlib
 import gc
 import json
 import os
 import runpy
+import select
+import shlex
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
-# What `serve` and `demo` import, and what a first request to a server imports.
+# What `serve`, `demo` and the commands to a gateway import, and what a first request imports;
+# pytest runs the suites of examples, and fake networks import it.
 PRELOADED: Final = (
+    "encodings.idna",
+    "platformdirs.unix",
+    "pytest",
+    "sandbox_sim.adapters.networks.http_json.adapter",
+    "sandbox_sim.adapters.networks.mtn_momo.adapter",
+    "sandbox_sim.adapters.stores.memory.memory_store",
+    "sandbox_sim.adapters.stores.sqlite.sqlite_store",
+    "sandbox_sim.cli.commands.demo",
+    "sandbox_sim.cli.commands.records",
+    "sandbox_sim.cli.commands.trigger",
     "sandbox_sim.cli.serve.command",
     "sandbox_sim.cli.serve.process",
-    "sandbox_sim.cli.commands.demo",
-    "sandbox_sim.adapters.stores.sqlite.sqlite_store",
-    "sandbox_sim.adapters.stores.memory.memory_store",
+    "sandbox_sim.web.transport.fast_connection",
 )
 IS_SUPPORTED: Final = sys.platform == "linux"
 _LARGEST_REQUEST: Final = 1 << 17
+_CLIENT: Final = Path(__file__).with_name("forked_python.py")
 _NUMBER: Final = struct.Struct("i")  # a process id or an exit code
 
 
 class ForkedProcess(subprocess.Popen[str]):
     """A process that the fork server has forked. Its parent is not this process.
 
+    words: what follows `python` on a command line: `-m MODULE`, `-c CODE` or a script, and its
+        arguments.
     stdout, stderr: file descriptors for the outputs of the process.
     """
 
-    def __init__(self, arguments: Sequence[str], stdout: int, stderr: int) -> None:
+    def __init__(self, words: Sequence[str], stdout: int, stderr: int) -> None:
         self._child_created = False  # so that nothing of Popen waits for the process
-        self.args = arguments
+        self.args = words
         self.returncode: int | None = None
         self.stdin = self.stdout = self.stderr = None
-        self._states, theirs = socket.socketpair()
-        request = {"argv": list(arguments), "cwd": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109
-        with theirs:
-            handed_over = [stdout, stderr, theirs.fileno()]
-            socket.send_fds(_server()[1], [json.dumps(request).encode()], handed_over)
+        request = {"words": list(words), "cwd": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109
+        self._states = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._states.connect(str(_server().address))
+        socket.send_fds(self._states, [json.dumps(request).encode()], [0, stdout, stderr])
         (self.pid,) = _NUMBER.unpack(self._states.recv(_NUMBER.size))
 
     def poll(self) -> int | None:
@@ -79,23 +96,25 @@ class ForkedProcess(subprocess.Popen[str]):
                 os.kill(self.pid, sig)
 
 
-def start(*arguments: str) -> ForkedProcess:
-    """Run a command; its outputs are pipes."""
-    out, out_end = os.pipe()
+def start(*words: str, stdout: int = subprocess.PIPE) -> ForkedProcess:
+    """Run `python WORDS`; its outputs are pipes, or stdout is this file descriptor."""
     err, err_end = os.pipe()
-    try:
-        process = ForkedProcess(arguments, out_end, err_end)
-    finally:
-        os.close(out_end)
-        os.close(err_end)
-    process.stdout, process.stderr = os.fdopen(out), os.fdopen(err)
+    with contextlib.ExitStack() as ends:
+        ends.callback(os.close, err_end)
+        out = None
+        if stdout == subprocess.PIPE:
+            out, stdout = os.pipe()
+            ends.callback(os.close, stdout)
+        process = ForkedProcess(words, stdout, err_end)
+    process.stdout = None if out is None else os.fdopen(out)
+    process.stderr = os.fdopen(err)
     return process
 
 
-def run(*arguments: str, timeout: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; kill it after so many seconds."""
+def run(*words: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Run `python WORDS` to its end; kill it after so many seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = ForkedProcess(arguments, out.fileno(), err.fileno())
+        process = ForkedProcess(words, out.fileno(), err.fileno())
         try:
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -104,73 +123,101 @@ def run(*arguments: str, timeout: float) -> subprocess.CompletedProcess[str]:
             raise
         out.seek(0)
         err.seek(0)
-        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+        return subprocess.CompletedProcess(words, code, out.read(), err.read())
+
+
+def console_script() -> Path:
+    """A `sandbox-sim` that runs the installed one in a forked process."""
+    return _server().address.with_name("sandbox-sim")
 
 
 def leave() -> None:
     """End the fork server if this process has started one."""
     if _server.cache_info().currsize:
-        process, channel = _server()
-        channel.close()
-        process.wait()
+        _server().end()
         _server.cache_clear()
 
 
-@cache
-def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """The fork server of this process, and the socket for the requests to it."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        # -P: the folder of this file is no place for modules.
-        words = [sys.executable, "-P", __file__, str(theirs.fileno())]
-        process = subprocess.Popen(words, pass_fds=[theirs.fileno()])  # noqa: S603 -- ourselves
-    return process, ours
+class _Server:
+    """The fork server of this process.
+
+    address: the path of its socket, in a folder of its own that only this user may enter.
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="fork-server-")
+        self.address = Path(self._folder.name, "socket")
+        client = shlex.join([sys.executable, "-IS", str(_CLIENT), str(self.address)])
+        installed = shlex.quote(str(Path(sys.executable).with_name("sandbox-sim")))
+        script = self.address.with_name("sandbox-sim")
+        script.write_text(f'#!/bin/sh\nexec {client} {installed} "$@"\n', "utf-8")
+        script.chmod(0o700)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(self.address))
+            listener.listen()
+            # -P: the folder of this file is no place for modules.
+            words = [sys.executable, "-P", __file__, str(listener.fileno())]
+            self._process = subprocess.Popen(  # noqa: S603 -- ourselves
+                words, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]
+            )
+
+    def end(self) -> None:
+        self._process.communicate()
+        self._folder.cleanup()
 
 
-def _next_request(channel: socket.socket) -> dict[str, Any] | None:
-    """Fork for each request. Returns the request in the forked process, or None at the end."""
+_server = cache(_Server)
+
+
+def _next_request(listener: socket.socket) -> dict[str, Any] | None:
+    """Fork for each request, and send the clients the exit codes.
+
+    Returns the request in the forked process, or None at the end.
+    """
+    running: dict[int, tuple[int, socket.socket]] = {}  # process and client by pidfd
     while True:
-        message, descriptors, _, _ = socket.recv_fds(channel, _LARGEST_REQUEST, 3)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                pass  # the CPU time of a process counts when its parent has read its exit code
-        if not message:
+        ready, _, _ = select.select([listener, sys.stdin, *running], [], [])
+        for ended in running.keys() & set(ready):
+            pid, client = running.pop(ended)
+            os.close(ended)
+            _send(client, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            client.close()
+        if listener in ready:
+            client, _ = listener.accept()
+            message, descriptors, _, _ = socket.recv_fds(client, _LARGEST_REQUEST, 3)
+            pid = os.fork()
+            if pid == 0:
+                for each in (listener, client, *(other for _, other in running.values())):
+                    each.close()
+                for number, descriptor in enumerate(descriptors):
+                    os.dup2(descriptor, number)
+                _close(*running, *descriptors)
+                request: dict[str, Any] = json.loads(message)
+                return request
+            _send(client, pid)
+            running[os.pidfd_open(pid)] = (pid, client)
+            _close(*descriptors)
+        elif sys.stdin in ready:
             return None
-        if os.fork() == 0 and _is_forked(descriptors):
-            channel.close()
-            request: dict[str, Any] = json.loads(message)
-            return request
-        for each in descriptors:
-            os.close(each)
 
 
-def _is_forked(descriptors: Sequence[int]) -> bool:
-    """Fork the process of a request. Returns True in it; its parent waits for it and ends."""
-    stdout, stderr, states = descriptors
-    pid = os.fork()
-    if pid == 0:
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
-        for each in descriptors:
-            os.close(each)
-        return True
-    os.close(stdout)
-    os.close(stderr)
+def _send(client: socket.socket, number: int) -> None:
     with contextlib.suppress(OSError):  # the test has ended
-        os.write(states, _NUMBER.pack(pid))
-    _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(OSError):
-        os.write(states, _NUMBER.pack(os.waitstatus_to_exitcode(status)))
-    os._exit(0)
+        client.send(_NUMBER.pack(number))
 
 
-def _serve(channel: socket.socket) -> None:
-    """Take requests until the socket is closed; run the module in each forked process."""
+def _close(*descriptors: int) -> None:
+    for each in descriptors:
+        os.close(each)
+
+
+def _serve(listener: socket.socket) -> None:
+    """Take requests until stdin ends; run the program in each forked process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in PRELOADED:
         import_module(name)
     gc.freeze()
-    request = _next_request(channel)
+    request = _next_request(listener)
     if request is None:
         with contextlib.suppress(ChildProcessError):
             while True:
@@ -180,10 +227,41 @@ def _serve(channel: socket.socket) -> None:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    try:
+        _run(*request["words"])
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        _end(end.code or 0)
+    _end(0)
+
+
+def _run(first: str, *others: str) -> None:
+    """Do what `python WORDS` does."""
     added = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    sys.path[:0] = [request["cwd"], *added]
-    sys.argv[1:] = request["argv"]
-    runpy.run_module("sandbox_sim", run_name="__main__", alter_sys=True)
+    if first in ("-m", "-c"):
+        program, *sys.argv[1:] = others
+        sys.path[:0] = [os.getcwd(), *added]  # noqa: PTH109
+        if first == "-m":
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            sys.argv[0] = first
+            exec(program, {"__name__": "__main__"})  # noqa: S102 -- from a test
+    else:
+        sys.argv[:] = [first, *others]
+        sys.path[:0] = [str(Path(first).resolve().parent), *added]
+        runpy.run_path(first, run_name="__main__")
+
+
+def _end(code: int) -> NoReturn:
+    """End the process without freeing its memory, which takes as long as a short command."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):
+        for output in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed
+            output.flush()
+        os._exit(code & 0xFF)
+    sys.exit(code)  # Python reports that an output cannot be written
 
 
 if __name__ == "__main__":

@@ -17,26 +17,26 @@ from sandbox_sim.web.routes import Route
 
 Schema = dict[str, Any]
 
-# The contract of each server of the tests, by port.
-_contracts: dict[int, "Contract"] = {}
+# The base path and the contract of each server of the tests, by port.
+_contracts: dict[int, tuple[str, "Contract"]] = {}
 _made: dict[ServerFacts, "Contract"] = {}
 
 
 def register(port: int, gateway: Gateway, settings: Settings) -> None:
     """Check every answer of the gateway on this port from now on."""
-    facts = ServerFacts(settings.base_path, settings.sandbox_reject_status)
+    facts = ServerFacts(reject_status=settings.sandbox_reject_status)
     if facts not in _made:
-        _made[facts] = Contract(gateway.app[ROUTES], facts)
-    _contracts[port] = _made[facts]
+        _made[facts] = Contract(gateway.app[ROUTES](), facts)
+    _contracts[port] = (settings.base_path, _made[facts])
 
 
 def check(
     port: int | None, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes
 ) -> None:
     """Fail if the document does not allow an answer; header names are in lower case."""
-    contract = _contracts.get(port or 0)
-    if contract is not None:
-        contract.check(method, path, status, headers, body)
+    if port in _contracts:
+        base_path, contract = _contracts[port]
+        contract.check(method, path, status, headers, body, base_path)
 
 
 class CheckedResponse(ClientResponse):
@@ -54,21 +54,29 @@ class Contract:
 
     def __init__(self, routes: Sequence[Route], facts: ServerFacts) -> None:
         self.document = openapi_document(routes, facts)
-        self._prefix = facts.base_path
         self._components = _closed(self.document["components"])
         self._validators: dict[tuple[str, str], Any] = {}
-        self._paths = [
+        self._patterns = [
             (re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), path)
             for path in sorted(self.document["paths"], key=lambda path: path.count("{"))
+            if "{" in path
         ]
 
     def check(
-        self, method: str, path: str, status: int, headers: Mapping[str, str], body: bytes
+        self,
+        method: str,
+        path: str,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+        base_path: str = "",
     ) -> None:
-        """Fail if the document does not allow an answer."""
+        """Fail if the document does not allow an answer; a path may begin with the base path."""
         if headers.get("x-sandbox-request-id") == "unread":
             return  # it was not HTTP
-        operation = self._operation(method.lower(), path, status)
+        item = self._item(path) or self._item(path.removeprefix(base_path))
+        operation: Schema | None = item.get(method.lower())
+        assert operation or status >= 400, f"{method} {path} is not in the document"
         if operation is None:
             return
         asked = f"{method} {path}: HTTP {status}"
@@ -86,16 +94,14 @@ class Contract:
         problem = next(validator.iter_errors(json.loads(body)), None)
         assert problem is None, f"{asked}: {problem}"
 
-    def _operation(self, method: str, path: str, status: int) -> Schema | None:
-        plain = path.removeprefix(self._prefix)
-        items = [
-            self.document["paths"][name]
-            for pattern, name in self._paths
-            if pattern.fullmatch(path) or pattern.fullmatch(plain)
-        ]
-        found: Schema | None = items[0].get(method) if items else None
-        assert found or status >= 400, f"{method} {path} is not in the document"
-        return found
+    def _item(self, path: str) -> Schema:
+        """Return the operations of a path, by method; none for a path that it does not have."""
+        paths: Schema = self.document["paths"]
+        if path not in paths:
+            found = (name for pattern, name in self._patterns if pattern.fullmatch(path))
+            path = next(found, "")
+        item: Schema = paths.get(path, {})
+        return item
 
     def _resolved(self, response: Schema) -> Schema:
         if "$ref" not in response:

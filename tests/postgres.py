@@ -27,6 +27,13 @@ WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
 
+# Settings of the server that the tests start. Its data need not survive the end of the machine, and
+# a test of a deadlock waits for no full second.
+_SETTINGS: Final = {
+    **dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off"),
+    "deadlock_timeout": "50ms",
+}
+
 # Ends all other connections, deletes all records, and resets the clock and the numbers.
 _EMPTY: Final = """
 DO $$
@@ -170,7 +177,8 @@ def _made(name: str) -> str:
     server = server_url()
     outside(execute(server, f'DROP DATABASE IF EXISTS "{name}"', f'CREATE DATABASE "{name}"'))
     if os.environ.get(NAMED) is None:
-        outside(execute(server, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"))
+        changes = [f"ALTER SYSTEM SET {name} = '{value}'" for name, value in _SETTINGS.items()]
+        outside(execute(server, *changes, "SELECT pg_reload_conf()"))
     return urlsplit(server)._replace(path=f"/{name}").geturl()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.config import Settings
-from tests.cli.processes import SOON, end, first_line
+from tests.cli.processes import SOON, console_script, end, first_line
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
@@ -29,15 +29,15 @@ def environment(folder: Path, **changed: str) -> dict[str, str]:
     given = dict(pair.split("=", 1) for pair in variables.split())
     del given["PATH"]
     given["SANDBOX_SIM_STORE"] = f"sqlite:{folder}/state.sqlite3"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{console_script().parent}{os.pathsep}{os.environ['PATH']}"
     return {**given, "PATH": path, **changed}
 
 
-def started(environment: dict[str, str]) -> "subprocess.Popen[str]":
+def started(program: Path, environment: dict[str, str]) -> "subprocess.Popen[str]":
     assert said("ENTRYPOINT") == ['["sandbox-sim"]']
     assert said("CMD")[-1] == '["serve"]'
     return subprocess.Popen(  # noqa: S603 -- ourselves
-        [Path(sys.executable).with_name("sandbox-sim"), "serve"],
+        [program, "serve"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -46,7 +46,7 @@ def started(environment: dict[str, str]) -> "subprocess.Popen[str]":
 
 
 def test_it_does_not_start_without_a_token(tmp_path: Path) -> None:
-    with started(environment(tmp_path)) as server:
+    with started(console_script(), environment(tmp_path)) as server:
         assert server.wait(SOON) == 1
         assert server.stderr is not None
         assert server.stderr.read().startswith("control_token (from default): must be set")
@@ -55,7 +55,8 @@ def test_it_does_not_start_without_a_token(tmp_path: Path) -> None:
 def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:
     settings = environment(tmp_path, SANDBOX_SIM_CONTROL_TOKEN="secret", SANDBOX_SIM_PORT="0")
     (health,) = re.findall(r"HEALTHCHECK .*? CMD (.+)", DOCKERFILE)
-    with started(settings) as server:
+    installed = Path(sys.executable).with_name("sandbox-sim")
+    with started(installed, settings) as server:
         address, _, port = first_line(server).strip().rpartition(":")
         checked = subprocess.run(  # noqa: S602 -- as Docker does it
             health,

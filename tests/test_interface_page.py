@@ -301,7 +301,7 @@ def routes() -> set[str]:
     """Method and path of every route of the control API."""
     return {
         f"{route.method.replace(ANY_METHOD, 'ANY')} {route.path}"
-        for route in build(Settings(store="memory:")).app[ROUTES]
+        for route in build(Settings(store="memory:")).app[ROUTES]()
         if route.access is not Access.CLIENT
     }
 

@@ -4,12 +4,6 @@ import pytest
 
 import sandbox_sim.testing  # noqa: F401 -- so that runs in this process do not import it again
 
-pytestmark = pytest.mark.usefixtures("_as_installed")
-
-# Plugins that no test here needs: loading them takes most of a second in each process.
-OTHERS = ("hypothesispytest", "faker", "platformdirs", "xdist.looponfail")
-WITHOUT_OTHERS = [word for name in OTHERS for word in ("-p", f"no:{name}")]
-
 PAY = """
 import json, urllib.request
 
@@ -26,35 +20,16 @@ def pay(gateway, **fields):
 """
 
 
-@pytest.fixture
-def _as_installed(pytester: pytest.Pytester) -> None:
-    """A separate project, whose tests import `pay` from its module `payments`."""
+@pytest.fixture(autouse=True)
+def _project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A separate project with our plugin, whose tests import `pay` from its module `payments`.
+
+    pytest looks for no other plugins, because that takes half of the time of such a run.
+    tests/test_wheel.py shows that pytest finds ours where it is installed.
+    """
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(payments=PAY)
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-
-
-def test_nothing_is_imported_before_a_fixture_is_used(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import sys
-
-        HEAVY = {"aiohttp", "pydantic", "click", "cachetools", "yarl"}
-
-        def ours():
-            return {name for name in sys.modules if name.startswith("sandbox_sim")}
-
-        def test_before():
-            assert ours() == {"sandbox_sim", "sandbox_sim.pytest_plugin"}
-            assert HEAVY.isdisjoint(sys.modules)
-
-        def test_after(sandbox_gateway):
-            assert "sandbox_sim.testing" in ours()
-        """
-    )
-
-    result = pytester.runpytest_subprocess(*WITHOUT_OTHERS, "-p", "no:aiohttp", "-p", "no:xdist")
-
-    result.assert_outcomes(passed=2)
+    pytester.makeini("[pytest]\naddopts = -p sandbox_sim.pytest_plugin")
 
 
 def test_each_test_has_a_service_and_a_clock_of_its_own_on_one_server(
@@ -265,16 +240,33 @@ def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) 
     )
 
 
-def test_workers_of_xdist_have_a_server_each(pytester: pytest.Pytester) -> None:
+def test_workers_of_xdist_import_nothing_before_a_fixture_is_used_and_have_a_server_each(
+    pytester: pytest.Pytester,
+) -> None:
+    """One run shows both, because two processes that import the package take most of the time.
+
+    With `--dist each` each worker runs every test.
+    """
     pytester.makepyfile(
         """
         import os
+        import sys
         from pathlib import Path
         import pytest
         from payments import pay
 
-        @pytest.mark.parametrize("n", range(10))
+        HEAVY = {"aiohttp", "pydantic", "click", "cachetools", "yarl"}
+
+        def ours():
+            return {name for name in sys.modules if name.startswith("sandbox_sim")}
+
+        def test_before():
+            assert ours() == {"sandbox_sim", "sandbox_sim.pytest_plugin"}
+            assert HEAVY.isdisjoint(sys.modules)
+
+        @pytest.mark.parametrize("n", range(5))
         def test_payment(sandbox_gateway, n):
+            assert "sandbox_sim.testing" in ours()
             pay(sandbox_gateway)
             sandbox_gateway.wait_callback(transaction_id="T1")
             line = f"{os.environ['PYTEST_XDIST_WORKER']} {sandbox_gateway.service_id} "
@@ -283,18 +275,22 @@ def test_workers_of_xdist_have_a_server_each(pytester: pytest.Pytester) -> None:
         """
     )
 
-    pytester.runpytest_subprocess("-n", "2", *WITHOUT_OTHERS).assert_outcomes(passed=10)
+    options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
+    pytester.runpytest_inprocess(*options).assert_outcomes(passed=12)
 
     seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
     assert len({service_id for _, service_id, _ in seen}) == 10
     assert len({url for _, _, url in seen}) == len({worker for worker, _, _ in seen}) == 2
 
 
+ASYNCIO = ("-o", "asyncio_mode=strict", "-o", "asyncio_default_fixture_loop_scope=function")
+
+
 @pytest.mark.parametrize(
     ("mark", "options"),
     [
-        ("asyncio", ["-p", "no:anyio", "-p", "no:xdist", "-o", "asyncio_mode=strict"]),
-        ("anyio", ["-p", "no:asyncio", "-p", "no:aiohttp", "-p", "no:xdist"]),
+        ("asyncio", ["-p", "pytest_asyncio.plugin", *ASYNCIO]),
+        ("anyio", ["-p", "anyio.pytest_plugin"]),
     ],
 )
 def test_coroutines_run_under_any_plugin(
@@ -328,29 +324,32 @@ def test_coroutines_run_under_any_plugin(
         """
     )
 
-    pytester.runpytest_subprocess(*WITHOUT_OTHERS, *options).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess(*options).assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        ("callbacks.expect_one(transactionid='T1')", "TypeError: a callback has no field"),
-        ("wait_callback(transactionid='T1')", "TypeError: a callback has no field"),
-        ("callbacks.expect(state='Failed')", "ValueError: state 'Failed' is none of pending,"),
-        ("transactions.where(status='paid')", "ValueError: status 'paid' is none of 000 ("),
-        ("wait_callback(state='Failed')", "ValueError: state 'Failed' is none of pending,"),
-        ("override(status='009')", "ValueError: "),
-        ("fault(status=418)", "ValueError: "),
-        ("advance(minutes=-1)", "ValueError: the clock moves by"),
-    ],
-)
-def test_a_wrong_argument_shows_the_line_of_the_test_only(
-    pytester: pytest.Pytester, call: str, error: str
-) -> None:
-    pytester.makepyfile(f"def test_it(sandbox_gateway):\n    sandbox_gateway.{call}\n")
+WRONG_ARGUMENTS = {
+    "callbacks.expect_one(transactionid='T1')": "TypeError: a callback has no field",
+    "wait_callback(transactionid='T1')": "TypeError: a callback has no field",
+    "callbacks.expect(state='Failed')": "ValueError: state 'Failed' is none of pending,",
+    "transactions.where(status='paid')": "ValueError: status 'paid' is none of 000 (",
+    "wait_callback(state='Failed')": "ValueError: state 'Failed' is none of pending,",
+    "override(status='009')": "ValueError: ",
+    "fault(status=418)": "ValueError: ",
+    "advance(minutes=-1)": "ValueError: the clock moves by",
+}
+
+
+def test_a_wrong_argument_shows_the_line_of_the_test_only(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "\n".join(
+            f"def test_{number}(sandbox_gateway):\n    sandbox_gateway.{call}\n"
+            for number, call in enumerate(WRONG_ARGUMENTS)
+        )
+    )
 
     result = pytester.runpytest_inprocess()
 
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"E *{error}*"])
+    result.assert_outcomes(failed=len(WRONG_ARGUMENTS))
+    for call, error in WRONG_ARGUMENTS.items():
+        result.stdout.fnmatch_lines([f">*sandbox_gateway.{call}", f"E *{error}*"], consecutive=True)
     result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")

@@ -8,14 +8,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import console_script
 from tests.requirements import REQUIRED, missing
 
-HERE = Path(sys.executable).parent  # where sandbox-sim is
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"
 _FILE = re.compile(r"^`([\w.]+)`[^\n]*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Where Debian puts JUnit.
@@ -48,7 +47,10 @@ def test_a_recipe_runs_as_it_stands(language: str, tmp_path: Path) -> None:
     assert len(files) == 2
     for name, text in files:
         (tmp_path / name).write_text(text, "utf-8")
-    environment = {**os.environ, "PATH": f"{HERE}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "PATH": f"{console_script().parent}{os.pathsep}{os.environ['PATH']}",
+    }
 
     for command in commands:
         done = subprocess.run(  # noqa: S603 -- ours
@@ -91,7 +93,7 @@ try {
 
 
 def test_node_finds_the_program_without_a_path_and_shows_errors(tmp_path: Path) -> None:
-    done = node(tmp_path, START + REFUSED, SANDBOX_SIM=str(HERE / "sandbox-sim"))
+    done = node(tmp_path, START + REFUSED, SANDBOX_SIM=str(console_script()))
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("POST clock/advance: seconds must be ")

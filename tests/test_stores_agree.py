@@ -470,11 +470,11 @@ class GatewaysOnPostgres(Gateways):
 
 
 def agreeing(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
-    """Return the machine as a test; --hypothesis-profile=long runs it twenty times as often."""
+    """Return the machine as a test; --hypothesis-profile=long runs it sixty times as often."""
     long = settings.get_current_profile_name() == "long"
     test: type[unittest.TestCase] = machine.TestCase
     test.settings = settings(  # type: ignore[attr-defined]
-        max_examples=examples * 20 if long else examples,
+        max_examples=examples * 60 if long else examples,
         stateful_step_count=40,
         deadline=None,
         derandomize=True,
@@ -484,5 +484,5 @@ def agreeing(machine: type[Gateways], examples: int) -> type[unittest.TestCase]:
     return test
 
 
-TestMemoryAndSqlite = agreeing(Gateways, examples=6)
-TestMemoryAndPostgres = agreeing(GatewaysOnPostgres, examples=3)
+TestMemoryAndSqlite = agreeing(Gateways, examples=2)
+TestMemoryAndPostgres = agreeing(GatewaysOnPostgres, examples=1)

@@ -3,6 +3,7 @@
 import re
 
 from tests import tour
+from tests.cli.processes import console_script
 
 # Text that differs in each run: times, durations, ids and signatures.
 _VARYING = re.compile(
@@ -20,6 +21,6 @@ def test_every_command_prints_what_stands_below_it() -> None:
     steps = tour.steps(tour.PAGE.read_text("utf-8"))
     assert len(steps) > 15
 
-    with tour.session() as terminal:
+    with tour.session(console_script().parent) as terminal:
         for command, output in steps:
             assert (command, shape(terminal.run(command))) == (command, shape(output))

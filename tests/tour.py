@@ -18,6 +18,7 @@ from bench.processes import free_port
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "tour.md"
 PORT: Final = "8233"
+INSTALLED: Final = Path(sys.executable).parent
 SOON: Final = 30  # seconds; a bound, reached only when something is broken
 _SHELL: Final = "/bin/sh"
 _BLOCK: Final = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
@@ -37,10 +38,13 @@ def steps(text: str) -> list[Step]:
 
 
 @contextmanager
-def session() -> Iterator["Session"]:
-    """Open a terminal in an empty folder; at the end, stop the processes that still run there."""
+def session(programs: Path = INSTALLED) -> Iterator["Session"]:
+    """Open a terminal in an empty folder; at the end, stop the processes that still run there.
+
+    programs: the folder with sandbox-sim.
+    """
     with TemporaryDirectory() as folder:
-        terminal = Session(Path(folder))
+        terminal = Session(Path(folder), programs)
         try:
             yield terminal
         finally:
@@ -50,14 +54,14 @@ def session() -> Iterator["Session"]:
 class Session:
     """Runs commands; port 8233 in commands and output stands for a free port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder
         self._port = str(free_port())
-        here = Path(sys.executable).parent  # where sandbox-sim is
         self._environment = {
             **{name: value for name, value in os.environ.items() if "SANDBOX_SIM" not in name},
-            "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "SANDBOX_SIM_PORT": self._port,
+            "SANDBOX_SIM_SETTLE_DELAY_MS": "100",  # the page shows no durations
             "SANDBOX_SIM_ENDPOINT_URL": f"http://127.0.0.1:{self._port}",
         }
         self._running: list[subprocess.Popen[bytes]] = []

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from chaos.clients import ANSWER_WITHIN_S, SECRET, NotSent, ask
+from chaos.clients import NotSent, ask
 from chaos.facts import FAULT
 from chaos.final_state import NoAnswer
 from chaos.production.observations import DUPLICATE, SUCCEEDED, Observations, Purchase
@@ -27,16 +27,6 @@ _THINKS_S: Final = 0.05
 _RACES: Final = 0.1
 _MOST_QUERIES: Final = 300
 ANY_CODE: Final[frozenset[str]] = frozenset()
-
-
-def session() -> aiohttp.ClientSession:
-    """An HTTP session with credentials of mode P."""
-    return aiohttp.ClientSession(
-        auth=aiohttp.BasicAuth(KEY, SECRET),
-        headers={"User-Agent": "chaos"},
-        timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN_S),
-        connector=aiohttp.TCPConnector(limit=0),
-    )
 
 
 class Merchants:
@@ -79,12 +69,11 @@ class Merchants:
 
     async def fill(self) -> None:
         """Deposit enough into every payout wallet for the payouts of the run, and wait for it."""
-        for service in self._services:
-            purchase = self.new(service, "deposit", Decimal(1000))
-            await self.pay(purchase, PAYS[0])
-            await self._succeeded(purchase)
+        await asyncio.gather(*map(self._fill, self._services))
 
-    async def _succeeded(self, purchase: Purchase) -> None:
+    async def _fill(self, service: int) -> None:
+        purchase = self.new(service, "deposit", Decimal(1000))
+        await self.pay(purchase, PAYS[0])
         for _ in range(_MOST_QUERIES):
             if await self._status(purchase) == SUCCEEDED:
                 return

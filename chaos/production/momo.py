@@ -30,7 +30,6 @@ from chaos.run import Plan
 from chaos.servers import Server, quiet_port
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 
-_TIMEOUT_S: Final = 4.0
 _TABLE: Final = """
 [networks.mtn]
 adapter = "mtn_momo"
@@ -91,7 +90,7 @@ def is_payment(request: HttpRequest) -> bool:
 class Momo:
     """The network. Each callback that our gateway answered is noted in the observations."""
 
-    timeout_s = _TIMEOUT_S
+    timeout_s = 4.0
     numbers: Mapping[str, int] = {PAYS[0]: 40, PAYS[1]: 40, FAILS: 15, STRANGER: 5}
     forgets_after_s = math.inf
     servers: Sequence[Server] = ()
@@ -116,7 +115,7 @@ class Momo:
     def configuration(self) -> str:
         settings = "\n".join(f'{name} = "{value}"' for name, value in SETTINGS.items())
         url = f"http://127.0.0.1:{self._port}"
-        return _TABLE.format(url=url, settings=settings, timeout_s=_TIMEOUT_S)
+        return _TABLE.format(url=url, settings=settings, timeout_s=self.timeout_s)
 
     async def start(self) -> None:
         """Listen, always on the same port."""

@@ -58,6 +58,11 @@ class Charges:
         return sum(code in ACCEPTED for code in self.codes)
 
     @property
+    def repeats(self) -> int:
+        """How many submits it knew already."""
+        return self.codes.count(DUPLICATE)
+
+    @property
     def refused(self) -> bool:
         """Whether the network said no to every submit that arrived."""
         return bool(self.codes) and REFUSALS.issuperset(self.codes)

@@ -7,10 +7,11 @@ from typing import Final
 
 from chaos.facts import ACCEPTED
 from chaos.production.observations import (
-    DUPLICATE,
     FAILED,
     PENDING,
+    REFUSALS,
     SUCCEEDED,
+    Charges,
     Observations,
     Purchase,
 )
@@ -89,18 +90,33 @@ def _charges(seen: Observations) -> Iterator[Claim]:
         ),
     )
     yield claim(
-        "no payment that the network had was sent to it again",
+        "no payment that the network charged was sent to it again",
+        (f"{key} was answered 219 there" for key, each in charged.items() if each.repeats),
+    )
+    again = {key: each for key, each in seen.charges.items() if each.repeats and not each.times}
+    ours = {(each.service_id, each.transaction_id): each for each in seen.purchases}
+    yield claim(
+        f"{len(again):,} payments that the network refused were sent to it again by their client",
         (
             f"{key} was answered 219 there"
-            for key, each in charged.items()
-            if DUPLICATE in each.codes
+            for key, each in again.items()
+            if not _is_of_client(ours.get(key), each)
         ),
     )
-    ours = {(each.service_id, each.transaction_id) for each in seen.purchases}
     yield claim(
         "the network was charged for nothing that no client sent",
         (f"{key} was charged" for key in charged if key not in ours),
     )
+
+
+def _is_of_client(purchase: Purchase | None, there: Charges) -> bool:
+    """Whether each repeat of a refused payment is a request of its client.
+
+    Our gateway keeps nothing of a refused payment. Where a kill cuts off the answer, the client
+    sends the payment again, and it goes to the network as a new one.
+    """
+    requests = [] if purchase is None else purchase.codes
+    return not REFUSALS.isdisjoint(there.codes) and there.repeats < len(requests)
 
 
 def _callbacks(seen: Observations) -> Iterator[Claim]:

@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-from chaos.facts import ACCEPTED
-from chaos.production.observations import DUPLICATE
 from chaos.production.run import ProductionOutcome
 from chaos.proof.conduct import repeated
 
@@ -18,12 +16,12 @@ def codes(outcome: ProductionOutcome) -> str:
 def closing(rounds: int, outcome: ProductionOutcome) -> str:
     """The counts of payments, submits and callbacks."""
     seen = outcome.seen
-    submits = [code for each in seen.charges.values() for code in each.codes]
-    charged = sum(code in ACCEPTED for code in submits)
+    submits = sum(len(each.codes) for each in seen.charges.values())
+    charged = sum(each.times for each in seen.charges.values())
     return (
         f"{rounds} rounds, {outcome.kills} kills, {outcome.seconds:.0f} s:"
-        f" {len(seen.purchases):,} payments, {len(submits):,} submits arrived at the network,"
-        f" {charged:,} of them charged, {submits.count(DUPLICATE):,} repeated;"
+        f" {len(seen.purchases):,} payments, {submits:,} submits arrived at the network,"
+        f" {charged:,} of them charged;"
         f" {len(seen.between):,} killed between submit and record;"
         f" {len(seen.facts.arrivals()):,} callbacks delivered,"
         f" {len(repeated(seen.facts)):,} repeated deliveries"

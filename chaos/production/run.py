@@ -10,11 +10,11 @@ from typing import Final
 
 import aiohttp
 
-from chaos.clients import NotSent, ask
+from chaos.clients import NotSent, ask, session
 from chaos.final_state import NoAnswer
 from chaos.production import books
 from chaos.production.crashes import ProductionCrashes
-from chaos.production.load import ANY_CODE, Merchants, session
+from chaos.production.load import ANY_CODE, KEY, Merchants
 from chaos.production.momo import Momo, momo
 from chaos.production.momo_crashes import MomoCrashes
 from chaos.production.network_side import NetworkSide
@@ -28,7 +28,7 @@ from chaos.servers import Server
 
 _SERVICES: Final = 4
 _SETTLES_WITHIN_S: Final = 120.0
-_PERSON_COMES_AFTER_S: Final = 15.0
+_PERSON_COMES_AFTER_S: Final = 8.0
 _POLL_S: Final = 0.2
 _AT_ONCE: Final = 16
 _NOT_FOUND: Final = "404"
@@ -63,7 +63,7 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
     services = [moment % 10**7 * 1000 + number for number in range(1, _SERVICES + 1)]
     async with (
         receiving(seen.facts) as (receiver, callback_url),
-        session() as http,
+        session(KEY) as http,
         NETWORKS[plan.network](plan, seen) as network,
         _running(plan, seen, network) as running,
     ):

@@ -113,13 +113,19 @@ class Parts:
         api_routes = self.operations().routes()
         dispatcher = self.dispatcher(api_routes)
         events = EventRoutes(self.feed, self.clock)
-        sending = SendRoutes(dispatcher, self.clients.values())
-        description = OpenapiRoutes(lambda: app[ROUTES], facts_of(self.settings))
-        groups = [*route_groups(self), sending, events, description]
         app = make_app(
             dispatcher,
             api_routes,
-            control_routes(self.production, groups, self.clients.values()),
+            lambda: control_routes(
+                self.production,
+                [
+                    *route_groups(self),
+                    SendRoutes(dispatcher, self.clients.values()),
+                    events,
+                    OpenapiRoutes(app[ROUTES], facts_of(self.settings)),
+                ],
+                self.clients.values(),
+            ),
             Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
             self.pages.browser_pages(dispatcher.paths),
             self.pages.templates,

@@ -1,7 +1,8 @@
-"""The aiohttp application: its router has the control API, all other paths go to the dispatcher.
+"""The aiohttp applications: that of the gateway, and within it that of the control API.
 
-`server.GatewayRunner` serves it, and asks the router only for paths that begin with one of `OURS`.
-A browser gets pages in place of JSON errors.
+`server.GatewayRunner` serves them: paths that begin with one of `OURS` go to the control API, all
+others to the dispatcher. The control API is assembled when the first request asks for it, so that
+a server starts without it. There a browser gets pages in place of JSON errors.
 """
 
 import json
@@ -9,6 +10,7 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from itertools import product
 
@@ -51,7 +53,9 @@ MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 FAST_PATH = web.AppKey("FAST_PATH", bool)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # The table of routes: those of the interface, then those of the control API.
-ROUTES = web.AppKey("ROUTES", Sequence[Route])
+ROUTES: web.AppKey[Callable[[], Sequence[Route]]] = web.AppKey("ROUTES")
+# The application of the control API.
+CONTROL: web.AppKey[Callable[[], web.Application]] = web.AppKey("CONTROL")
 # Answers browsers outside the control API.
 BROWSER_PAGES = web.AppKey("BROWSER_PAGES", BrowserPages)
 TEMPLATES = web.AppKey("TEMPLATES", Templates)
@@ -61,8 +65,8 @@ DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 def make_app(
     dispatcher: Dispatcher,
-    api_routes: Iterable[Route],
-    control_routes: Iterable[Route],
+    api_routes: Sequence[Route],
+    control_routes: Callable[[], Sequence[Route]],
     guard: Guard,
     browser_pages: BrowserPages,
     templates: Templates,
@@ -76,12 +80,17 @@ def make_app(
 ) -> web.Application:
     """Assemble the application; `base_path` is empty or begins with a slash.
 
+    control_routes: called once, when the control API or the whole table is first asked for.
     notified: takes the notifications of networks; None where there are no networks.
     """
-    app = web.Application(client_max_size=max_body_bytes, middlewares=[_for_browsers, _in_shape])
-    prefixes = dict.fromkeys(("", base_path))
-    control_routes = tuple(control_routes)
-    app[ROUTES] = (*api_routes, *control_routes)
+    app = web.Application(client_max_size=max_body_bytes)
+    prefixes = tuple(dict.fromkeys(("", base_path)))
+    table = cache(control_routes)
+    control: Callable[[], web.Application] = cache(
+        lambda: _control_app(table(), guard, prefixes, notified)
+    )
+    app[ROUTES] = lambda: (*api_routes, *table())
+    app[CONTROL] = control
     app[DISPATCHER] = dispatcher
     app[BROWSER_PAGES] = browser_pages
     app[TEMPLATES] = templates
@@ -91,11 +100,30 @@ def make_app(
     app[FAST_PATH] = fast_path
     ours = [CONTROL_PREFIX] if notified is None else [CONTROL_PREFIX, NETWORKS_PREFIX]
     app[OURS] = tuple(f"{prefix}{begin}/" for prefix in prefixes for begin in ours)
+    return app
+
+
+def control_handler(app: web.Application) -> Handler:
+    """What answers a request to the control API of the application."""
+    templates, control = app[TEMPLATES], app[CONTROL]
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        answer = await _in_shape(request, control())
+        return await _for_browser(request, answer, templates)
+
+    return handle
+
+
+def _control_app(
+    table: Sequence[Route], guard: Guard, prefixes: Iterable[str], notified: Handler | None
+) -> web.Application:
+    """The control API, under each of the prefixes. It has no middlewares: aiohttp would keep it."""
+    app = web.Application()
     if notified is not None:
         for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
             path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
             app.router.add_route(method, path, notified, expect_handler=expect)
-    for route, path in zip(control_routes, _router_paths(control_routes), strict=True):
+    for route, path in zip(table, _router_paths(table), strict=True):
         handler = aiohttp_handler(route, guard)
         for prefix in prefixes:
             app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
@@ -108,28 +136,27 @@ def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
     return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
 
 
-@web.middleware
-async def _for_browsers(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Show a browser the message of a JSON error as a page."""
-    answer = await handler(request)
+async def _for_browser(
+    request: web.Request, answer: web.StreamResponse, templates: Templates
+) -> web.StreamResponse:
+    """The answer; a browser gets the message of a JSON error as a page."""
     is_error = answer.status >= 400 and answer.content_type == JSON
     if not (is_error and isinstance(answer, web.Response) and wants_page(request)):
         return answer
     message = json.loads(answer.text or "{}")["error"]["message"]
     title = HTTPStatus(answer.status).phrase
-    page = await request.app[TEMPLATES].message(request, title, message, status=answer.status)
+    page = await templates.message(request, title, message, status=answer.status)
     if hdrs.ALLOW in answer.headers:
         page.headers[hdrs.ALLOW] = answer.headers[hdrs.ALLOW]
     return page
 
 
-@web.middleware
-async def _in_shape(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _in_shape(request: web.Request, control: web.Application) -> web.StreamResponse:
     """Answer failures under `/_sandbox` in the shape of the control API."""
     if "\x00" in request.path:  # no record has such a name, and some stores refuse it in a query
         return _refusal(web.HTTPNotFound(), request)
     try:
-        return await handler(request)
+        return await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
     except (BadInput, AmbiguousId) as bad:
         code = AMBIGUOUS if isinstance(bad, AmbiguousId) else BAD_REQUEST
         return error_response(code, str(bad))

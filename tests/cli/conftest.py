@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from sandbox_sim.cli import await_outcome
 from sandbox_sim.config import Settings
 from tests.cli.receivers import Handler, Listen
 
@@ -18,6 +19,12 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # where the default store is
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands look every 20 ms in place of every half second for what they wait for."""
+    monkeypatch.setattr(await_outcome, "_LOOK_AGAIN_S", 0.02)
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from click.testing import CliRunner, Result
 
@@ -20,15 +21,85 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "sandbox_sim", *map(str, arguments)]
 
 
-def running(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-    """Run a server; kill it at the end of the block if it still runs."""
+def console_script() -> Path:
+    """The command `sandbox-sim` for shells and programs in other languages."""
     if fork_server.IS_SUPPORTED:
-        return _until_the_end(fork_server.start(*map(str, arguments)))
-    return process(*command(*arguments))
+        return fork_server.console_script()
+    return Path(sys.executable).with_name("sandbox-sim")
+
+
+def running(
+    *arguments: object, before: str = "", stdout: int = subprocess.PIPE
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run a server; kill it at the end of the block if it still runs.
+
+    before: Python code that the process runs first.
+    stdout: a file descriptor, if it is not to be a pipe to the test.
+    """
+    return python(*_words(arguments, before), stdout=stdout)
+
+
+def python(
+    *words: object, stdout: int = subprocess.PIPE
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run `python WORDS`; kill it at the end of the block if it still runs."""
+    typed = [str(word) for word in words]
+    if fork_server.IS_SUPPORTED:
+        return _until_the_end(fork_server.start(*typed, stdout=stdout))
+    return process(sys.executable, *typed, stdout=stdout)
+
+
+def _words(arguments: Sequence[object], before: str) -> list[str]:
+    """What follows `python` to run this Python code, if there is any, and then the program."""
+    if not before:
+        return command(*arguments)[1:]
+    code = f"{before}\nimport runpy\nrunpy.run_module('sandbox_sim', None, '__main__', True)"
+    return ["-c", code, *map(str, arguments)]
+
+
+# What a shell does before it runs `command &`.
+IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+
+# A parent forks its workers, which need no imports then: these take most of the time of a start.
+# preexec_fn runs in the new process, with the stdin and the process group of a worker. It closes
+# the descriptor whose end tells the parent that the process has started.
+FORK_WORKERS = """
+import asyncio, contextlib, os, sys
+
+new_process = asyncio.create_subprocess_exec
+
+async def fork(*_, pass_fds, **options):
+    def run():
+        for each in map(int, os.listdir("/proc/self/fd")):
+            if each > 2 and each not in pass_fds:
+                with contextlib.suppress(OSError):
+                    os.close(each)
+        asyncio._set_running_loop(None)
+        code = 1
+        try:
+            import pickle
+            from sandbox_sim.cli.serve.process import work
+            sys.stdin = open(0)
+            pickle.load(sys.stdin.buffer)  # where modules are, which this process knows
+            work()
+            code = 0
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    return await new_process("true", pass_fds=pass_fds, preexec_fn=run, **options)
+
+if sys.platform == "linux":
+    asyncio.create_subprocess_exec = fork
+"""
 
 
 def in_background(*arguments: object) -> AbstractContextManager[subprocess.Popen[str]]:
-    """Run a server as a script starts `command &`: with SIGINT ignored."""
+    """Run a server as a script starts `command &`: with SIGINT ignored.
+
+    It is a new process, and takes a second more than `running` with `IGNORE_CTRL_C`.
+    """
     return process("sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command(*arguments))
 
 
@@ -81,12 +152,17 @@ def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, s
     return code, out, process.stderr.read()
 
 
-def ended(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+def ended(*arguments: object, before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. before: Python code that the process runs first."""
+    return python_ended(*_words(arguments, before))
+
+
+def python_ended(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `python WORDS` to its end."""
     if fork_server.IS_SUPPORTED:
-        return fork_server.run(*map(str, arguments), timeout=SOON)
+        return fork_server.run(*words, timeout=SOON)
     return subprocess.run(  # noqa: S603 -- ourselves
-        command(*arguments), capture_output=True, text=True, timeout=SOON, check=False
+        [sys.executable, *words], capture_output=True, text=True, timeout=SOON, check=False
     )
 
 

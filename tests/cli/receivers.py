@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,7 +10,6 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from sandbox_sim.domain.callbacks.signature import check_signature
-from tests.cli.processes import interruptible
 
 CHECKS = (
     "reachable",
@@ -67,13 +64,3 @@ async def healthy(request: web.Request) -> web.Response:
 
 async def trusting(_request: web.Request) -> web.Response:
     return web.Response(text="thanks")
-
-
-async def started(*arguments: str, **environment: object) -> asyncio.subprocess.Process:
-    with interruptible():
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "sandbox_sim", *arguments),
-            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )

@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -14,7 +13,7 @@ from click.testing import CliRunner, Result
 from sandbox_sim.cli import main
 from sandbox_sim.cli.client import Gateway, Unreachable
 from tests.cli.asking import as_json, on, printed
-from tests.cli.processes import SOON, command, end, ended, first_line, running
+from tests.cli.processes import SOON, end, ended, first_line, running
 from tests.conftest import Sandbox, StartSandbox
 
 ASKING = [
@@ -217,29 +216,6 @@ class TestProcesses:
                 with connection:
                     assert connection.recv(65536)
                     assert end(waiting, signal.SIGINT) == (130, "", "")
-
-    def test_serve_loads_nothing_of_this(self) -> None:
-        asked = (
-            "import sys; from sandbox_sim.cli import main; import sandbox_sim.cli.serve.command;"
-            "main.get_command(main.make_context('x', ['serve']), 'serve');"
-            "print([name for name in sys.modules if name.startswith('sandbox_sim.cli.')])"
-        )
-        python = [command()[0], "-c", asked]
-        result = subprocess.run(  # noqa: S603 -- ourselves
-            python, capture_output=True, text=True, timeout=SOON, check=True
-        )
-
-        loaded = {
-            "address_option",
-            "commands",
-            "commands.configuration",
-            "lazy_commands",
-            "serve",
-            "serve.command",
-            "serve.listening",
-            "serve.running_servers",
-        }
-        assert set(eval(result.stdout)) == {f"sandbox_sim.cli.{each}" for each in loaded}  # noqa: S307
 
 
 def test_help_lists_every_command() -> None:

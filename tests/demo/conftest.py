@@ -6,18 +6,20 @@ import hmac
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from aiohttp import ClientResponse, ClientSession, web
 
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.orders import Order, OrderState, Transaction
 from sandbox_sim.demo.settings import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.shop import Shop
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox, StartSandbox, sandboxes
 
 AMA = {"name": "Ama Mensah", "phone": "0244000001", "nw": "MTN", "pay_by": "mobile_money"}
 
@@ -147,9 +149,9 @@ def facts(order: Order) -> tuple[OrderState, bool, list[str]]:
 StartDemo = Callable[..., Awaitable[Demo]]
 
 
-@pytest.fixture
-async def start_demo(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
-    """Start a gateway with these settings, and a shop that pays through it."""
+@asynccontextmanager
+async def demos(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
+    """Yield a function that starts a gateway with these settings, and a shop that uses it."""
     runners: list[web.AppRunner] = []
     async with ClientSession() as session:
 
@@ -181,12 +183,28 @@ async def start_demo(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
             await web.SockSite(runner, listener).start()
             return Demo(url, shop, shop_settings, sandbox, session, clock)
 
+        try:
+            yield start
+        finally:
+            for runner in runners:
+                await runner.cleanup()
+
+
+@pytest.fixture
+async def start_demo(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
+    """Start a gateway with these settings, and a shop that pays through it."""
+    async with demos(start_sandbox) as start:
         yield start
-        for runner in runners:
-            await runner.cleanup()
 
 
 @pytest.fixture
 async def demo(start_demo: StartDemo) -> Demo:
     """The shop, and a gateway with the settings of a demonstration."""
     return await start_demo()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def demo_for_browser() -> AsyncIterator[Demo]:
+    """The same, in the event loop of the browser."""
+    async with sandboxes() as start_sandbox, demos(start_sandbox) as start:
+        yield await start()

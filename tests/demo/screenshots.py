@@ -7,9 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.async_api import Page, ViewportSize
+from playwright.async_api import Browser, Page, ViewportSize
 
 from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
+from tests.demo.browser import Scheme, launch
 from tests.demo.stage import Stage, open_stage
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "screenshots"
@@ -40,14 +41,22 @@ class Receivers:
 async def main() -> None:
     """Write all pictures."""
     FOLDER.mkdir(exist_ok=True)
+    async with launch() as browser:
+        await _dashboards(browser)
+        await _handset_and_payment_page(browser)
+        await _demonstration(browser)
+
+
+async def _dashboards(browser: Browser) -> None:
     settings: dict[str, Any] = {"callback_profile": "trans", "approval": "auto"}
-    async with open_stage(Receivers(), **settings) as stage:
+    pictures: tuple[tuple[str, ViewportSize, Scheme], ...] = (
+        ("dashboard", DESK, "light"),
+        ("dashboard-dark", DESK, "dark"),
+        ("dashboard-phone", PHONE, "light"),
+    )
+    async with open_stage(browser, Receivers(), **settings) as stage:
         await _fill(stage)
-        for name, viewport, scheme in (
-            ("dashboard", DESK, "light"),
-            ("dashboard-dark", DESK, "dark"),
-            ("dashboard-phone", PHONE, "light"),
-        ):
+        for name, viewport, scheme in pictures:
             async with _page(stage, viewport, scheme) as page:
                 await page.goto(f"{stage.url}/_sandbox/")
                 await _save(page, name)
@@ -55,7 +64,10 @@ async def main() -> None:
             await page.goto(f"{stage.url}/_sandbox/")
             await page.get_by_role("button", name="Send a request").click()
             await _save(page, "send-dark")
-    async with open_stage(Receivers()) as stage:
+
+
+async def _handset_and_payment_page(browser: Browser) -> None:
+    async with open_stage(browser, Receivers()) as stage:
         await _fill(stage, number="0244000001")
         async with _page(stage, PHONE, "light") as page:
             await page.goto(f"{stage.url}/_sandbox/handset/0244000001?alone")
@@ -71,7 +83,10 @@ async def main() -> None:
             await page.goto(card.body["redirect_url"])
             await page.get_by_role("button", name="Visa •••• 1111").click()
             await _save(page, "payment-page")
-    async with open_stage() as stage, _page(stage, WIDE, "light") as page:
+
+
+async def _demonstration(browser: Browser) -> None:
+    async with open_stage(browser) as stage, _page(stage, WIDE, "light") as page:
         await page.goto(f"{stage.shop_url}/screen")
         shop, phone = page.frame_locator("#shop"), page.frame_locator("#phone")
         await shop.get_by_role("link", name="Buy Woven basket").click()
@@ -110,14 +125,14 @@ async def _fill(stage: Stage, number: str | None = None) -> None:
 
 
 @asynccontextmanager
-async def _page(stage: Stage, viewport: ViewportSize, scheme: str) -> AsyncIterator[Page]:
+async def _page(stage: Stage, viewport: ViewportSize, scheme: Scheme) -> AsyncIterator[Page]:
     async with stage.page(viewport=viewport, scheme=scheme) as watched:
         yield watched.page
 
 
 async def _save(page: Page, name: str) -> None:
     await page.wait_for_load_state("load")
-    await page.wait_for_timeout(600)  # animations end
+    await page.wait_for_timeout(600)  # what happens after the load is shown
     await page.screenshot(path=FOLDER / f"{name}.png")
     print(f"{name}.png: {(FOLDER / f'{name}.png').stat().st_size // 1024} KB")  # noqa: T201
 

@@ -1,4 +1,4 @@
-"""A gateway, the shop that pays through it, and Chromium, for the tests of one module."""
+"""A gateway, the shop that pays through it, and Chromium."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import ClientSession, web
-from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, ViewportSize, async_playwright
+from playwright.async_api import Browser, ViewportSize
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
@@ -19,11 +18,7 @@ from sandbox_sim.demo.shop import Shop
 from sandbox_sim.gateway.ports import CallbackSender
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import Sandbox
-from tests.demo.browser import CHROMIUM, WatchedPage
-from tests.requirements import missing
-
-DESK = ViewportSize(width=1440, height=900)
-PHONE = ViewportSize(width=360, height=740)
+from tests.demo.browser import DESK, Scheme, WatchedPage, open_page
 
 
 @dataclass
@@ -40,28 +35,23 @@ class Stage:
 
     @asynccontextmanager
     async def page(
-        self, *, viewport: ViewportSize = DESK, scheme: str = "light"
+        self, *, viewport: ViewportSize = DESK, scheme: Scheme = "light"
     ) -> AsyncIterator[WatchedPage]:
         """A page in a context of its own; at its end nothing may have gone wrong on it."""
-        context = await self.browser.new_context(viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
-        try:
-            watched = WatchedPage(await context.new_page())
-            watched.page.set_default_timeout(20_000)
+        async with open_page(self.browser, viewport=viewport, scheme=scheme) as watched:
             yield watched
             if watched.problems:
                 raise AssertionError(f"on {watched.page.url}: {watched.problems}")
-        finally:
-            await context.close()
 
 
 @asynccontextmanager
-async def open_stage(sender: CallbackSender | None = None, **settings: Any) -> AsyncIterator[Stage]:
-    """Start all of it. Skips, or fails where it is required, without Chromium.
+async def open_stage(
+    browser: Browser, sender: CallbackSender | None = None, **settings: Any
+) -> AsyncIterator[Stage]:
+    """Start a gateway with these settings, and the shop.
 
     sender: sends the callbacks in place of a real one.
     """
-    if not CHROMIUM.exists():
-        missing("browser", f"{CHROMIUM} is not on this machine")
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         shop_host = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -95,12 +85,6 @@ async def open_stage(sender: CallbackSender | None = None, **settings: Any) -> A
         stack.push_async_callback(shop_runner.cleanup)
         await web.SockSite(shop_runner, listener).start()
         session = await stack.enter_async_context(ClientSession())
-        playwright = await stack.enter_async_context(async_playwright())
-        browser = await playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-        )
-        stack.push_async_callback(browser.close)
         yield Stage(Sandbox(url, gateway, session, runner), f"http://{shop_host}", browser)
 
 
@@ -109,21 +93,3 @@ async def _serve(gateway: Gateway) -> tuple[str, GatewayRunner]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     return f"http://127.0.0.1:{runner.addresses[0][1]}", runner
-
-
-async def fits(page: Page) -> bool:
-    """Whether nothing is wider than the window."""
-    width: bool = await page.evaluate(
-        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    )
-    return width
-
-
-async def serious(page: Page) -> list[str]:
-    """The violations that axe calls serious or critical."""
-    violations = (await Axe().run(page)).response["violations"]
-    return [
-        f"{each['id']}: {each['nodes'][0]['html']}"
-        for each in violations
-        if each["impact"] in {"serious", "critical"}
-    ]

@@ -1,4 +1,4 @@
-"""Does what a page says: serves, pays and asks with real processes, on ports of its own."""
+"""Follows a page: runs its servers and commands as processes, on ports of its own."""
 
 import base64
 import json
@@ -6,33 +6,63 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
-from contextlib import ExitStack, chdir
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, chdir, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 from chaos.servers import quiet_port
-from tests.cli.processes import SOON, first_line, process
+from tests.cli.processes import SOON, ended, first_line, process, python, running
+from tests.docs.commands import shape
 from tests.docs.pages import ROOT, Command
 from tests.requirements import missing
 
 
-def free_port() -> str:
-    """A port that outgoing connections do not take before the test comes to use it."""
-    return str(quiet_port())
+@contextmanager
+def reading(folder: Path, monkeypatch: pytest.MonkeyPatch, *ports: str) -> Iterator["Reader"]:
+    """A reader who works in this folder; its servers stop at the end of the block.
+
+    ports: those of the pages, beside 8233 and 8234, which stand for free ports.
+    """
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    with ExitStack() as servers:
+        reader = Reader(folder, servers, ports)
+        monkeypatch.setenv("SANDBOX_SIM_ENDPOINT_URL", reader.here("http://127.0.0.1:8233"))
+        yield reader
 
 
 class Reader:
     """Does what the page says, on ports of its own."""
 
-    def __init__(self, folder: Path, servers: ExitStack) -> None:
+    def __init__(self, folder: Path, servers: ExitStack, ports: Iterable[str]) -> None:
         self.folder = folder
         self.servers = servers
-        self.ports = {"8233": free_port(), "8234": free_port()}
+        # Outgoing connections do not take a quiet port before the test uses it.
+        self.ports = {port: str(quiet_port()) for port in ("8233", "8234", *ports)}
         self.running: dict[str, subprocess.Popen[str]] = {}
+
+    def save(self, name: str, text: str) -> None:
+        """Save a file of the page, with our ports."""
+        (self.folder / name).write_text(self.here(text), "utf-8")
+
+    def follow(self, commands: Iterable[Command]) -> list[dict[str, Any]]:
+        """Run the commands in order; each must print what stands below it.
+
+        Returns the `response_data` of the answers that have one.
+        """
+        printed = []
+        for command in commands:
+            printed.append(self.run(command))
+            if command.output:
+                assert shape(printed[-1]) == shape(command.output), command.words
+        return [json.loads(each)["response_data"] for each in printed if "response_data" in each]
 
     def here(self, text: str) -> str:
         """The text with our ports."""
@@ -45,8 +75,8 @@ class Reader:
         if "replay.toml" in words:  # the page says: stop both
             self.stop(self.ports["8234"])
         given = () if "--port" in words else ("--port", port)
-        typed = [sys.executable, "-m", "sandbox_sim", *map(self.here, words[1:]), *given]
-        started = self.servers.enter_context(process(*typed))
+        typed = [*map(self.here, words[1:]), *given]
+        started = self.servers.enter_context(running(*typed))
         assert first_line(started) == f"sandbox-sim ready at http://127.0.0.1:{port}\n"
         self.running[port] = started
 
@@ -58,15 +88,7 @@ class Reader:
 
     def command(self, words: list[str]) -> str:
         """What a command prints."""
-        address = f"http://127.0.0.1:{self.ports['8233']}"
-        done = subprocess.run(  # noqa: S603 -- ourselves
-            [sys.executable, "-m", "sandbox_sim", *words[1:]],
-            env={**os.environ, "SANDBOX_SIM_ENDPOINT_URL": address},
-            capture_output=True,
-            text=True,
-            timeout=4 * SOON,
-            check=False,
-        )
+        done = ended(*words[1:])
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -94,13 +116,13 @@ class Reader:
     def start(self, words: list[str]) -> None:
         """Start a fake network of the clone; it prints a line when it is ready."""
         with chdir(ROOT):
-            started = process(sys.executable, *map(self.here, words[1:]))
-            assert " ready at http://127.0.0.1:" in first_line(self.servers.enter_context(started))
+            started = self.servers.enter_context(python(*map(self.here, words[1:])))
+        assert " ready at http://127.0.0.1:" in first_line(started)
 
     def install(self, words: list[str]) -> None:
         """Install an npm package as the page says; the test skips where npm cannot."""
         assert words[:2] == ["npm", "install"]
-        typed = [*words, "--no-audit", "--no-fund"]
+        typed = [*words, "--prefer-offline", "--no-audit", "--no-fund"]
         done = subprocess.run(typed, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             missing("node", f"npm cannot install {words[-1]}: {done.stderr[-300:]}")

@@ -13,12 +13,12 @@ from sandbox_sim.domain.response_codes import CATALOGUE
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import Page, code
 from tests.production.payments import PAYMENT
+from tests.production.settings import LIVE, STAGING
 from tests.web.control_api import DEAD
 
 pytestmark = pytest.mark.decision("D39")
 
 PAGE = Page("docs/networks/alerts.md")
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 # Of Prometheus itself: whether a target could be scraped.
 OF_PROMETHEUS = {"up"}
 METRIC = re.compile(r"\bsandbox_sim_[a-z_]+\b(?!\.)")
@@ -39,7 +39,7 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
+        networks=STAGING,
         routes=[{"network": "staging"}],
         callback_hosts={"allow": ["127.0.0.0/8"]},
     )

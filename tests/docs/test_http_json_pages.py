@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,19 +17,10 @@ from sandbox_sim.adapters.networks.http_json.settings import (
 )
 from sandbox_sim.adapters.networks.settings import AdapterSettings
 from sandbox_sim.config_networks import NetworkTable
-from tests.docs.commands import shape
-from tests.docs.page_reader import Reader, free_port
+from tests.docs.page_reader import reading
 from tests.docs.pages import Page, code
 
 HTTP_JSON = Page("docs/networks/http_json.md")
-
-
-@pytest.fixture
-def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with ExitStack() as servers:
-        yield Reader(tmp_path, servers)
 
 
 @pytest.mark.timeout(180)  # the start of three processes
@@ -44,7 +33,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     ],
 )
 def test_the_page_leads_from_nothing_to_a_charge(
-    reader: Reader,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     port: str,
@@ -53,20 +42,13 @@ def test_the_page_leads_from_nothing_to_a_charge(
     if name == "paystack":  # the page waits five seconds until it asks
         monkeypatch.setenv("SANDBOX_SIM_NETWORKS__PAYSTACK__POLL_AFTER_S", "0.5")
     page = Page(f"docs/networks/{name}.md")
-    reader.ports[port] = free_port()
     (configuration,) = page.blocks("toml")
-    (reader.folder / f"{name}.toml").write_text(configuration, "utf-8")
-    statuses = {}
 
-    for command in page.commands():
-        printed = reader.run(command)
-        if command.output:
-            assert shape(printed) == shape(command.output), command.words
-        if "response_data" in printed:
-            record = json.loads(printed)["response_data"]
-            statuses[record["transaction_id"]] = record["status"]
+    with reading(tmp_path, monkeypatch, port) as reader:
+        reader.save(f"{name}.toml", configuration)
+        records = reader.follow(page.commands())
 
-    assert statuses == expected
+    assert {record["transaction_id"]: record["status"] for record in records} == expected
 
 
 def written(model: type[AdapterSettings]) -> set[str]:

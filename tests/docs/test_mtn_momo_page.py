@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from sandbox_sim.adapters.networks.mtn_momo.failure_reasons import FAILURE_REASONS
 from sandbox_sim.adapters.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.config_networks import NetworkTable
-from tests.docs.commands import shape
-from tests.docs.page_reader import Reader, free_port
+from tests.docs.page_reader import Reader, reading
 from tests.docs.pages import Page, code
 
 PAGE = Page("docs/networks/mtn_momo.md")
@@ -19,15 +17,11 @@ PAGE = Page("docs/networks/mtn_momo.md")
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with ExitStack() as servers:
-        reader = Reader(tmp_path, servers)
-        reader.ports["8300"] = free_port()
+    with reading(tmp_path, monkeypatch, "8300") as reader:
         (configuration,) = PAGE.blocks("toml")
-        (tmp_path / "momo.toml").write_text(reader.here(configuration), "utf-8")
+        reader.save("momo.toml", configuration)
         (statement,) = PAGE.blocks("csv")
-        (tmp_path / "statement.csv").write_text(statement, "utf-8")
+        reader.save("statement.csv", statement)
         yield reader
 
 
@@ -36,16 +30,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 def test_the_page_leads_from_nothing_to_a_collection_a_payout_and_a_failure(
     reader: Reader,
 ) -> None:
-    statuses = []
+    records = reader.follow(PAGE.commands())
 
-    for command in PAGE.commands():
-        printed = reader.run(command)
-        if command.output:
-            assert shape(printed) == shape(command.output), command.words
-        if "response_data" in printed:
-            record = json.loads(printed)["response_data"]
-            statuses.append((record["transaction_id"], record["status"]))
-
+    statuses = [(record["transaction_id"], record["status"]) for record in records]
     assert statuses == [("M2001", "000"), ("M2002", "000"), ("M2003", "000"), ("M2004", "001")]
 
 

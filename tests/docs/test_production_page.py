@@ -1,15 +1,12 @@
 """docs/production.md, from its first command to its last: real servers, files and payments."""
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.adapters.networks.smpp.node_smsc import node_modules
-from tests.docs.commands import shape
-from tests.docs.page_reader import Reader, free_port
+from tests.docs.page_reader import Reader, reading
 from tests.docs.pages import Page
 
 PAGE = Page("docs/production.md")
@@ -26,34 +23,26 @@ OF_OTHER_PAGES = {
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with ExitStack() as servers:
-        reader = Reader(tmp_path, servers)
-        reader.ports |= {port: free_port() for port in ("8300", "8301", "2775")}
+    with reading(tmp_path, monkeypatch, "8300", "8301", "2775") as reader:
         own = zip(FILES, PAGE.blocks("toml"), strict=True)
         others = [(name, Page(page).blocks("toml")[0]) for name, page in OF_OTHER_PAGES.items()]
         for name, text in (*own, *others):
             if name is not None:
-                (tmp_path / name).write_text(reader.here(text), "utf-8")
+                reader.save(name, text)
         yield reader
 
 
 @pytest.mark.timeout(180)  # nine starts of a process
 @pytest.mark.decision("D32", "D39")
 def test_the_page_leads_from_nothing_to_payments_through_each_network(
-    reader: Reader,
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    statuses = []
+    monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "100")
     texting = PAGE.commands(TEXTING)
-    for command in (each for each in PAGE.commands() if each not in texting):
-        printed = reader.run(command)
-        if command.output:
-            assert shape(printed) == shape(command.output), command.words
-        if "response_data" in printed:
-            record = json.loads(printed)["response_data"]
-            statuses.append((record["transaction_id"], record["status"]))
 
+    records = reader.follow(each for each in PAGE.commands() if each not in texting)
+
+    statuses = [(record["transaction_id"], record["status"]) for record in records]
     paid = [f"P100{number}" for number in range(1, 8)]
     assert statuses == [(transaction_id, "000") for transaction_id in paid]
     (cassette,) = (reader.folder / "recorded").iterdir()
@@ -68,9 +57,8 @@ def test_the_page_leads_from_nothing_to_an_sms(
 ) -> None:
     node_modules(request.config)  # skips where there is no npm
 
-    for command in PAGE.commands(TEXTING):
-        printed = reader.run(command)
-        if command.output:
-            assert shape(printed) == shape(command.output), command.words
+    *_, waited = commands = PAGE.commands(TEXTING)
+    reader.follow(commands)
 
-    assert "SENT" in printed
+    assert waited.output is not None
+    assert "SENT" in waited.output

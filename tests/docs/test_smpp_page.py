@@ -1,8 +1,6 @@
 """docs/networks/smpp.md: its commands with the SMSC of others, and its tables."""
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,7 @@ from sandbox_sim.adapters.networks.smpp import statuses
 from sandbox_sim.adapters.networks.smpp.settings import AddressType, ReceiptIds, SmppSettings
 from sandbox_sim.config_networks import NetworkTable
 from tests.adapters.networks.smpp.node_smsc import PACKAGE, node_modules
-from tests.docs.commands import shape
-from tests.docs.page_reader import Reader, free_port
+from tests.docs.page_reader import Reader, reading
 from tests.docs.pages import Page, code
 
 PAGE = Page("docs/networks/smpp.md")
@@ -23,15 +20,11 @@ def reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Reader]:
     node_modules(request.config)  # skips where there is no npm
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with ExitStack() as servers:
-        reader = Reader(tmp_path, servers)
-        reader.ports["2775"] = free_port()
+    with reading(tmp_path, monkeypatch, "2775") as reader:
         (configuration,) = PAGE.blocks("toml")
-        (tmp_path / "smpp.toml").write_text(reader.here(configuration), "utf-8")
+        reader.save("smpp.toml", configuration)
         (statement,) = PAGE.blocks("csv")
-        (tmp_path / "statement.csv").write_text(statement, "utf-8")
+        reader.save("statement.csv", statement)
         yield reader
 
 
@@ -41,14 +34,8 @@ def test_the_page_leads_from_nothing_to_messages_that_are_sent_and_refunded(
     reader: Reader,
 ) -> None:
     assert PAGE.commands()[0].words[-1] == PACKAGE  # the version of the other tests
-    last = {}
 
-    for command in PAGE.commands():
-        printed = reader.run(command)
-        if command.output:
-            assert shape(printed) == shape(command.output), command.words
-        if "response_data" in printed:
-            last = json.loads(printed)["response_data"]
+    *_, last = reader.follow(PAGE.commands())
 
     assert last["sms_balance"] == 17
 

@@ -1,22 +1,33 @@
 """docs/writing-a-network.md: its example is a separate package that keeps the contract."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import urllib.request
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
-from tests.cli.processes import SOON, first_line, running
+from tests.cli.processes import SOON, first_line, python_ended, running
 from tests.docs.pages import ROOT, Page
 
 PAGE = Page("docs/writing-a-network.md")
 EXAMPLE = ROOT / "docs" / "examples" / "palm_pay"
+# The fork server has imported sandbox_sim, so pytest cannot rewrite its asserts.
+INI = """
+[pytest]
+asyncio_default_fixture_loop_scope = function
+filterwarnings =
+    error
+    ignore::pytest.PytestAssertRewriteWarning
+"""
 # Prints the name of the network that is found, and the error of its factory without settings.
 FIND = """
+import warnings
+warnings.simplefilter("error")
 from importlib.metadata import entry_points
 from datetime import timedelta
 from sandbox_sim.adapters.clock import SystemClock
@@ -28,37 +39,42 @@ try:
 except NetworkConfigError as error:
     print(found.name, found.dist.name, error, sep="|")
 """
-
-
-def run(*words: str | Path, cwd: Path, packages: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 -- ourselves
-        [sys.executable, *map(str, words)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(packages)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+# Plugins that the suite of the example does not use, which take long to load.
+OTHERS = ("hypothesispytest", "faker", "xdist", "xdist.looponfail", "platformdirs")
+WITHOUT_OTHERS = [word for name in OTHERS for word in ("-p", f"no:{name}")]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the installed example, which uses the dependencies of the tests."""
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the installed example, which uses the dependencies of the tests.
+
+    Its build backend makes the wheel, as pip has it done, and the wheel is unpacked.
+    """
     folder = tmp_path_factory.mktemp("palm_pay")
     source, packages = folder / "source", folder / "packages"
     shutil.copytree(EXAMPLE, source)
-    pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet")
-    done = run(
-        *(*pip, "--no-deps", "--no-index", "--no-build-isolation", "--target", packages, source),
-        cwd=folder,
-        packages=packages,
-    )
-    assert done.returncode == 0, done.stderr
+    backend = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["build-system"]
+    build = f"import {backend['build-backend']} as backend; backend.build_wheel({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True)  # noqa: S603 -- ourselves
+    (wheel,) = folder.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        archive.extractall(packages)
     return packages
 
 
-def test_its_network_is_found_by_the_entry_point(installed: Path, tmp_path: Path) -> None:
-    done = run("-W", "error", "-c", FIND, cwd=tmp_path, packages=installed)
+@pytest.fixture
+def installed(packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that the test starts find the installed example, and not its source."""
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_network_is_found_by_the_entry_point(tmp_path: Path) -> None:
+    script = tmp_path / "find.py"
+    script.write_text(FIND, "utf-8")
+
+    done = python_ended(str(script))
 
     assert done.returncode == 0, done.stderr
     name, package, problem = done.stdout.strip().split("|")
@@ -67,13 +83,11 @@ def test_its_network_is_found_by_the_entry_point(installed: Path, tmp_path: Path
 
 
 @pytest.mark.decision("D32")
-def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(
-    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("installed")
+def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(tmp_path: Path) -> None:
     (configuration,) = PAGE.blocks("toml")
     file = tmp_path / "sandbox_sim.toml"
     file.write_text(configuration, "utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(installed))
     store = f"sqlite:{tmp_path / 'state.sqlite3'}"
 
     with running("--json", "serve", "--config", file, "--store", store, "--port", 0) as server:
@@ -86,13 +100,12 @@ def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(
 
 
 @pytest.mark.decision("D39")
-def test_it_keeps_the_contract(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("installed")
+def test_it_keeps_the_contract(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE / "test_palm_pay.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n", "utf-8"
-    )
+    (tmp_path / "pytest.ini").write_text(INI, "utf-8")
 
-    done = run("-m", "pytest", "-q", "-rs", "-n0", cwd=tmp_path, packages=installed)
+    done = python_ended("-m", "pytest", "-q", "-rs", *WITHOUT_OTHERS)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "43 passed, 3 skipped" in done.stdout

@@ -19,6 +19,7 @@ Answer = tuple[int, dict[str, Any]]
 
 CONFIGURATION = """\
 production = true
+settle_delay_ms = 0
 callback_hosts = {{ allow = ["127.0.0.0/8"] }}
 
 [[credentials]]

@@ -7,9 +7,8 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.payments import PAYMENT
+from tests.production.settings import LIVE, STAGING
 from tests.web.control_api import get
-
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 
 pytestmark = [pytest.mark.decision("D37"), pytest.mark.decision("D32")]
 
@@ -20,7 +19,7 @@ async def first_attempt(start_sandbox: StartSandbox, **settings: Any) -> dict[st
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
+        networks=STAGING,
         routes=[{"network": "staging"}],
         **settings,
     )

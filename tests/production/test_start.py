@@ -17,11 +17,8 @@ from sandbox_sim.domain.networks.outcomes import Outcome
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ports.network import NetworkConfigError
 from tests.live_records import attempt
+from tests.production.settings import BUILT_IN, LIVE, STAGING
 from tests.tls_files import certificate_files
-
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
-STAGING = {"staging": {"adapter": "simulated"}}
 
 pytestmark = pytest.mark.decision("D32")
 

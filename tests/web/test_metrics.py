@@ -9,18 +9,10 @@ import pytest
 from sandbox_sim.gateway.ports import StoreError
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.payments import PAYMENT
+from tests.production.settings import LIVE, STAGING, UNREACHABLE
 from tests.web.control_api import DEAD
 
 pytestmark = pytest.mark.decision("D39")
-
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-# Nothing listens on port 9.
-UPSTREAM = {
-    "adapter": "upstream",
-    "base_url": "http://127.0.0.1:9",
-    "client_key": "far_key",
-    "secret_key": "far_secret",
-}
 
 
 async def metrics(sandbox: Sandbox) -> dict[str, float]:
@@ -103,7 +95,7 @@ async def test_a_store_that_is_away_is_a_number_and_no_error(
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
+        networks=STAGING,
         routes=[{"network": "staging"}],
     )
     away = StoreError("the database is away")
@@ -121,7 +113,7 @@ async def test_submits_are_counted_and_breakers_shown(start_sandbox: StartSandbo
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}, "account": UPSTREAM},
+        networks={"staging": {"adapter": "simulated"}, "account": UNREACHABLE},
         routes=[{"network": "account", "nw": ["VOD"]}, {"network": "staging"}],
     )
     headers = {"Authorization": basic("live_key", "live_secret")}

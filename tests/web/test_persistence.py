@@ -18,8 +18,8 @@ from tests.web.hosted_page import choose, look, redirect, status
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state.sqlite3"
+def path(in_memory: Path) -> Path:
+    return in_memory / "state.sqlite3"
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.web.app import DISPATCHER, ROUTES
+from sandbox_sim.web.app import CONTROL, DISPATCHER, ROUTES
 from sandbox_sim.web.control.errors import errors_of
 from sandbox_sim.web.routes import Access, Route
 from tests.conftest import Sandbox, StartSandbox
@@ -13,7 +13,7 @@ from tests.web.control_api import ask, assert_error
 def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
     return [
         route
-        for route in sandbox.gateway.app[ROUTES]
+        for route in sandbox.gateway.app[ROUTES]()
         if (route.access is Access.CLIENT) is of_interface
     ]
 
@@ -25,7 +25,7 @@ async def test_the_router_has_the_routes_of_the_table_and_no_others(
 
     routed = {
         (route.method, route.resource.canonical)
-        for route in sandbox.gateway.app.router.routes()
+        for route in sandbox.gateway.app[CONTROL]().router.routes()
         if route.resource is not None
     }
 
@@ -47,7 +47,7 @@ async def test_the_dispatcher_has_the_nine_paths_of_the_twelve_operations(
 
 
 async def test_a_route_reads_a_query_or_a_body_and_says_what_it_does(sandbox: Sandbox) -> None:
-    for route in sandbox.gateway.app[ROUTES]:
+    for route in sandbox.gateway.app[ROUTES]():
         assert route.query is None or route.body is None, route
         assert route.summary, route
         assert not route.summary.endswith("."), route

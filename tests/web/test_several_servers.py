@@ -13,6 +13,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
 from sandbox_sim.config import Settings
 from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
+from sandbox_sim.gateway.callbacks import callback_dispatcher
 from sandbox_sim.gateway.ports import Clock
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
@@ -254,23 +255,23 @@ async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
 async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> None:
     one = await start(SystemClock(), settle_delay_ms=20)
     other = await start(SystemClock(), settle_delay_ms=20)
-    ids = [f"T{number}" for number in range(60)]
+    ids = [f"T{number}" for number in range(30)]
     await asyncio.gather(
         *(
             each.collect(transaction_id=name, callback_url=one.inbox_url("orders"))
-            for name, each in zip(ids, (one, other) * 30, strict=True)
+            for name, each in zip(ids, (one, other) * 15, strict=True)
         )
     )
 
     async def all_recorded() -> bool:
         found = await one.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
-        return [each.state for each in found] == [DeliveryState.DELIVERED] * 60
+        return [each.state for each in found] == [DeliveryState.DELIVERED] * 30
 
     await eventually(all_recorded)
 
     bodies = [message["json"] for message in await other.inbox()]
     assert sorted(body["trans_ref"] for body in bodies) == sorted(ids)
-    assert len({body["trans_id"] for body in bodies}) == 60
+    assert len({body["trans_id"] for body in bodies}) == 30
 
 
 @pytest.mark.decision("D16")
@@ -303,7 +304,7 @@ async def test_a_fault_for_five_requests_befalls_five_wherever_they_come_in(star
     async with one.session.post(f"{one.url}/_sandbox/faults", json=rule) as answer:
         assert answer.status == 201
 
-    seen = await asyncio.gather(*(each.status() for each in (one, other) * 15))
+    seen = await asyncio.gather(*(each.status() for each in (one, other) * 8))
 
     assert [each.status for each in seen].count(503) == 5
 
@@ -315,7 +316,11 @@ class TestPostgresIsAway:
             yield way
 
     @pytest.fixture
-    async def far(self, way: Proxy, start: Start) -> Sandbox:
+    async def far(self, way: Proxy, start: Start, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+        from sandbox_sim.adapters.stores.postgres import postgres_notifications  # noqa: PLC0415
+
+        monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
+        monkeypatch.setattr(callback_dispatcher, "STORE_PAUSE_S", 0.05)
         return await start(clock=SystemClock(), store=way.url, settle_delay_ms=50)
 
     async def ready(self, sandbox: Sandbox) -> int:

@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from sandbox_sim.adapters.networks.http_client import (
+    FIRST_PAUSE_S,
     HttpAnswer,
     NetworkHttpClient,
     NoAnswer,
@@ -77,8 +78,14 @@ class PalmPay:
         always_sent=ALWAYS_SENT,
     )
 
-    def __init__(self, settings: PalmPaySettings, environment: NetworkEnvironment) -> None:
-        """Make the adapter, not yet open."""
+    def __init__(
+        self,
+        settings: PalmPaySettings,
+        environment: NetworkEnvironment,
+        *,
+        first_pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        """Make the adapter, not yet open. A status query is sent again after the first pause."""
         api_key = settings.api_key.get_secret_value()
         self._webhook_key = settings.webhook_key.get_secret_value()
         self._url = settings.base_url.rstrip("/")
@@ -89,6 +96,7 @@ class PalmPay:
             environment.clock,
             Scrubber([api_key, self._webhook_key]),
             environment.timeout,
+            first_pause_s=first_pause_s,
         )
 
     async def open(self, events: NetworkEvents) -> None:

@@ -17,5 +17,5 @@ def openapi() -> None:
     from sandbox_sim.web.openapi.document import openapi_document  # noqa: PLC0415
     from sandbox_sim.web.openapi.routes import ServerFacts  # noqa: PLC0415
 
-    table = build(Settings(store="memory:")).app[ROUTES]
+    table = build(Settings(store="memory:")).app[ROUTES]()
     click.echo(json.dumps(openapi_document(table, ServerFacts()), indent=2))

@@ -73,7 +73,11 @@ async def find(
     taken: dict[str, Any] = {}
     causes: dict[Difference, Candidate] = {}
     left = first
-    tried = list(candidates(plan, settings, theirs))
+    tried = [
+        each
+        for each in candidates(plan, settings, theirs)
+        if each.value != getattr(settings, each.name)
+    ]
     better = True
     while left and better:
         better = False

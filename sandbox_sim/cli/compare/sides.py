@@ -21,6 +21,8 @@ from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.cli.compare.cases import Plan, Prepared, fill
 from sandbox_sim.cli.compare.differences import Fields, Observed, answer_fields, callback_fields
 from sandbox_sim.config import Settings
+from sandbox_sim.domain.callbacks.inbox import shown
+from sandbox_sim.domain.control.listing import Listing
 from sandbox_sim.web.transport.server import GatewayRunner
 
 # Seconds for one answer of the other side.
@@ -33,6 +35,8 @@ _LONGEST_PAUSE_S: Final = 60.0
 _SETTLED: Final = timedelta(minutes=5)
 # No receiver is there, by RFC 2606.
 NO_RECEIVER: Final = "https://callback.invalid/compare"
+# More deliveries of one case are not compared.
+_NEWEST: Final = Listing(None, None, 100)
 _PENDING: Final = ('"002"', '"ACKNOWLEDGED"', '"QUEUED"')
 _QUERIES: Final = frozenset(
     {"/get_transaction_status", "/get_account_balance", "/sms/history", "/sms/balance"}
@@ -202,15 +206,15 @@ class OwnGateway(NamedTuple):
         self, side: str, number: int, wait_s: float = 0
     ) -> Sequence[Mapping[str, Any]]:
         """What has come to the inbox of a case, oldest first; waits for the first one."""
-        inbox = f"{self.url}/_sandbox/inbox/{side}-{number}"
         if wait_s:
             asked = {"match": {}, "count": 1, "timeout_s": wait_s}
+            inbox = f"{self.url}/_sandbox/inbox/{side}-{number}"
             waiting = self.session.post(f"{inbox}/wait", json=asked, timeout=ClientTimeout())
             async with waiting as answer:
                 await answer.read()
-        async with self.session.get(f"{inbox}/messages") as answer:
-            messages: list[dict[str, Any]] = (await answer.json())["messages"]
-        return messages[::-1]
+        name = f"{side}-{number}"
+        newest = await self.gateway.store.run(lambda unit: unit.inbox_messages(name, _NEWEST))
+        return [shown(message) for message in reversed(newest)]
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +42,6 @@ class Templates:
         self._base_path = base_path
         self._frames = " ".join(host for host in framed_by if "[" not in host) or "'none'"
         self.text = text or Texts()
-        self._environment = cache(partial(_load_environment, self.text))
 
     async def page(
         self,
@@ -57,8 +56,9 @@ class Templates:
 
         form_action: where forms may go, as the Content-Security-Policy spells it.
         """
-        environment = await asyncio.to_thread(self._environment)
-        text = environment.get_template(name).render(context, root=self._root(request))
+        environment = await asyncio.to_thread(_load_environment)
+        template = environment.get_template(name)
+        text = template.render(context, root=self._root(request), text=self.text.markup)
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
         }
@@ -82,7 +82,9 @@ class Templates:
         return up + (prefix + CONTROL_PREFIX).lstrip("/")
 
 
-def _load_environment(text: Texts) -> "Environment":
+@cache
+def _load_environment() -> "Environment":
+    """The compiled templates, which all servers of the process share."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- see above
 
     from sandbox_sim.web.pages.formats import FILTERS  # noqa: PLC0415
@@ -96,7 +98,6 @@ def _load_environment(text: Texts) -> "Environment":
         auto_reload=False,
     )
     environment.filters.update(FILTERS)
-    environment.globals["text"] = text.markup
     for name in environment.list_templates():
         environment.get_template(name)  # compile now: this runs in a thread
     return environment

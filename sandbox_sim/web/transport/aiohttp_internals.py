@@ -87,6 +87,7 @@ GATEWAY_PROTOCOL: Final = (
 
 REQUIRED: Final = (
     Internal(_SERVER, ("request_handler",), "gives requests to the dispatcher"),
+    Internal("aiohttp.web:Application", ("_handle",), "gives requests to the control API"),
     Internal(
         "aiohttp.web:RequestHandler",
         ("finish_response",),

@@ -30,6 +30,7 @@ from sandbox_sim.web.app import (
     FAST_PATH,
     MAX_BODY_BYTES,
     OURS,
+    control_handler,
 )
 from sandbox_sim.web.transport import aiohttp_internals
 from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
@@ -161,20 +162,21 @@ class GatewayRunner(web.AppRunner):
         absent = missing(aiohttp_internals.REQUIRED, plain)
         if plain is None or absent:
             raise RuntimeError(f"{_lacks(absent)}; install the version that pyproject.toml names")
-        plain.request_handler = self._handler(plain.request_handler)
+        plain.request_handler = self._handler()
         if absent := missing(aiohttp_internals.GATEWAY_PROTOCOL, plain):
             how = "its own protocol serves every request, and answers what it cannot parse in text"
             log.warning("%s: %s", _lacks(absent), how)
         else:
             self._server = self._gateway_server(plain)
 
-    def _handler(self, routed: Callable[[Any], Awaitable[web.StreamResponse]]) -> Any:
+    def _handler(self) -> Any:
         """What answers a request: our routes under `OURS`, pages browsers, else the dispatcher."""
+        control = control_handler(self.app)
         ours, dispatcher, pages = self.app[OURS], self.app[DISPATCHER], self.app[BROWSER_PAGES]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
             if request.path.startswith(ours):
-                return routed(request)
+                return control(request)
             if pages.takes(request):
                 return pages.answer(request)
             # aiohttp's protocol asks a response for no more than an `Answer` has.

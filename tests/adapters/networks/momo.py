@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.networks.mtn_momo.adapter import MtnMomo, mtn_momo
+from sandbox_sim.adapters.networks.mtn_momo.adapter import MtnMomo
+from sandbox_sim.adapters.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.domain.networks.notifications import RawNotification
 from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.ports.network import NetworkEnvironment, SubmitRequest
@@ -55,9 +56,8 @@ class Momo:
 
 def adapter(url: str, clock: VirtualClock, **settings: Any) -> MtnMomo:
     environment = NetworkEnvironment("mtn", clock, RandomIds(seed=1), timedelta(seconds=10))
-    made = mtn_momo({"base_url": url, **SETTINGS, **settings}, environment)
-    assert isinstance(made, MtnMomo)
-    return made
+    read = MtnMomoSettings.model_validate({"base_url": url, **SETTINGS, **settings})
+    return MtnMomo(read, environment, first_pause_s=0.001)
 
 
 @asynccontextmanager

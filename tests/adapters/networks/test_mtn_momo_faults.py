@@ -25,7 +25,7 @@ def table(momo: MomoServer) -> str:
 adapter = "mtn_momo"
 base_url = "{momo.url}"
 timeout_s = 1
-poll_after_s = 0.2
+poll_after_s = 0.05
 {settings}
 
 [[routes]]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.adapters.networks.fake_momo import SETTINGS, MomoServer, Payment, serving
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE
 from tests.web.control_api import get
 
 pytestmark = pytest.mark.decision("D39")
@@ -58,7 +59,7 @@ async def paying(start_sandbox: StartSandbox) -> AsyncIterator[Paying]:
         sandbox = await start_sandbox(
             production=True,
             allow_memory=True,
-            credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
+            credentials=[LIVE],
             networks={"mtn": {"adapter": "mtn_momo", "base_url": momo.url, **SETTINGS}},
             routes=[{"network": "mtn"}],
             callback_hosts={"allow": ["127.0.0.0/8"]},

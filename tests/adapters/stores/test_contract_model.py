@@ -247,10 +247,11 @@ units = st.tuples(st.sampled_from([0, 0, 1, 7, 40]), st.lists(steps, max_size=6)
 
 
 BEGIN, DECIDE = Step("begin", 55, 0), Step("decide", 55, 0)
+EXAMPLES = 4 if settings.get_current_profile_name() == "suite" else settings().max_examples // 2
 
 
 @pytest.mark.timeout(240)  # SQL over a socket; with --hypothesis-profile=wide 24 s
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=EXAMPLES)
 @example(sequence=[(0, [BEGIN], True), (40, [BEGIN, DECIDE], False), (1, [BEGIN], False)])
 @given(sequence=st.lists(units, max_size=12))
 async def test_a_store_does_what_the_model_does(

@@ -17,7 +17,8 @@ KEPT = "nothing is kept of"
 TWICE = "no payment was accepted twice"
 BETWEEN = "killed between submit and record"
 ONCE = "were charged at the network once each"
-AGAIN = "no payment that the network had was sent to it again"
+AGAIN = "no payment that the network charged was sent to it again"
+BY_CLIENT = "refused were sent to it again by their client"
 UNSENT = "charged for nothing that no client sent"
 ARRIVED = "callbacks arrived and were acknowledged"
 SIGNED = "deliveries are signed"
@@ -166,10 +167,29 @@ def test_a_second_charge(seen: Observations) -> None:
     assert against(seen, ONCE) == "(55, 'cut') was charged 2 times"
 
 
-def test_a_repeat_of_what_the_network_had(seen: Observations) -> None:
+def test_a_repeat_of_what_the_network_charged(seen: Observations) -> None:
     seen.charges[SERVICE, "cut"].codes.append("219")
 
     assert against(seen, AGAIN) == "(55, 'cut') was answered 219 there"
+
+
+def test_a_client_may_send_a_refused_payment_again(seen: Observations) -> None:
+    """A kill cut off the refusal, of which our gateway keeps nothing: the repeat is a new one."""
+    declined = named(seen, "declined")
+    declined.codes[:] = [None, "219"]
+    seen.charges[SERVICE, "declined"].codes.append("219")
+    assert broken(seen) == {}
+    assert any("1 payments that the network refused" in each.sentence for each in prove(seen))
+
+    declined.codes[:] = [None]
+    assert against(seen, BY_CLIENT) == "(55, 'declined') was answered 219 there"
+
+
+@pytest.mark.parametrize("name", ["never", "stranger"])
+def test_a_repeat_of_what_the_network_did_not_refuse(seen: Observations, name: str) -> None:
+    seen.charges[SERVICE, name] = Charges(["219"])
+
+    assert against(seen, BY_CLIENT) == f"(55, '{name}') was answered 219 there"
 
 
 def test_a_charge_that_no_client_asked_for(seen: Observations) -> None:

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from sandbox_sim.cli import main
 from sandbox_sim.domain.callbacks.callback_bodies import Profile
 from sandbox_sim.domain.callbacks.signature import check_signature
+from tests.cli.processes import SOON, command, end, process, running
 from tests.cli.receivers import (
     CHECKS,
     Listen,
@@ -25,12 +26,9 @@ from tests.cli.receivers import (
     healthy,
     knows,
     report,
-    started,
     trusting,
     verdicts,
 )
-
-SOON = 15  # seconds; only a fault takes this long
 
 
 class TestAHealthyReceiver:
@@ -68,18 +66,19 @@ class TestAHealthyReceiver:
         assert {row["profile"] for row in document["checks"]} == {"flat", "event", None}
 
     async def test_a_certificate_that_the_environment_vouches_for(
-        self, listen: Listen, tmp_path: Path
+        self, listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It runs in its own process, because a process loads the certificate authorities once."""
+        """It runs in a new process, because a process loads the certificate authorities once."""
         authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("127.0.0.1").configure_cert(context)
         authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
         url = await listen(healthy, context)
 
-        process = await started("--json", "doctor", url, SSL_CERT_FILE=tmp_path / "ca.pem")
-        out, err = await asyncio.wait_for(process.communicate(), SOON)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        with process(*command("--json", "doctor", url)) as doctor:
+            out, err = await asyncio.to_thread(doctor.communicate, timeout=SOON)
 
-        assert (process.returncode, err) == (0, b"")
+        assert (doctor.returncode, err) == (0, "")
         assert verdicts(json.loads(out)) == expected(tls="ok")
 
 
@@ -294,11 +293,9 @@ async def test_interrupted(listen: Listen) -> None:
         await never.wait()
         return web.Response()
 
-    process = await started("doctor", await listen(slow))
-    await asyncio.wait_for(asked.wait(), SOON)
-
-    process.send_signal(signal.SIGINT)
-    _, err = await asyncio.wait_for(process.communicate(), SOON)
+    with running("doctor", await listen(slow)) as doctor:
+        await asyncio.wait_for(asked.wait(), SOON)
+        code, _, err = await asyncio.to_thread(end, doctor, signal.SIGINT)
 
     never.set()
-    assert (process.returncode, err) == (130, b"")
+    assert (code, err) == (130, "")

@@ -57,10 +57,11 @@ def test_a_name_may_be_typed_loosely(typed: str, name: str) -> None:
     assert document(typed)["name"] == name
 
 
-@pytest.mark.parametrize("name", [*RULES_AND_MARKERS, *CATALOGUE])
-def test_every_name_of_an_answer_is_explained(name: str) -> None:
-    assert document(name)["name"] == name
-    assert explained(name).stdout.startswith(name)
+def test_every_name_of_an_answer_is_explained() -> None:
+    names = [*RULES_AND_MARKERS, *CATALOGUE]
+
+    assert [document(name)["name"] for name in names] == names
+    assert [name for name in names if not explained(name).stdout.startswith(name)] == []
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "name a code such as")])

@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.asking import columns, on, printed
 from tests.conftest import Sandbox, StartSandbox
+from tests.production.settings import LIVE
 
 NETWORKS = {
     "staging": {"adapter": "simulated"},
@@ -23,7 +24,7 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
     return await start_sandbox(
         production=True,
         allow_memory=True,
-        credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
+        credentials=[LIVE],
         networks=NETWORKS,
         routes=[{"network": "account", "operation": ["collect"], "nw": ["VOD", "MTN"]}],
     )

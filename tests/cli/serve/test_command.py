@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -155,21 +155,19 @@ def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configur
     assert "sandbox_secret" not in out
 
 
-# As `python -m sandbox_sim`, but it gets one more signal at the end, while the process exits.
-TOLD_AT_THE_END_TOO = """
-import atexit, signal, sys
-from sandbox_sim.cli import main
+# The process gets more signals at the end, while it exits.
+SIGNALS_AT_THE_END = """
+import atexit, signal
 
 for number in (signal.SIGTERM, signal.SIGINT):
     atexit.register(signal.raise_signal, number)
-main()
 """
 
 
 @pytest.mark.parametrize(("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_to_be_told_twice_changes_nothing(by: signal.Signals, code: int) -> None:
+def test_more_signals_change_nothing(by: signal.Signals, code: int) -> None:
     arguments = ("serve", "--port", "0", "--store", "memory:")
-    with process(sys.executable, "-c", TOLD_AT_THE_END_TOO, *arguments) as server:
+    with running(*arguments, before=SIGNALS_AT_THE_END) as server:
         first_line(server)
 
         ended_with, _, err = end(server, by)
@@ -181,24 +179,30 @@ class TestNobodyReadsItsOutput:
     """Its output is closed, as by a service manager, or the reader ended, as `head -1` does."""
 
     def test_it_has_no_stdout(self) -> None:
-        self.serves(*SHUT, *command("--json", "serve"), err="")
+        self.serves(
+            lambda *words: process(*SHUT, *command("--json", "serve", *words)),
+            err="",
+        )
 
     def test_its_reader_is_gone(self) -> None:
         left, right = os.pipe()
         os.close(left)
         try:
             self.serves(
-                *command("serve"), err="stdout cannot be written to: Broken pipe\n", stdout=right
+                lambda *words: running("serve", *words, stdout=right),
+                err="stdout cannot be written to: Broken pipe\n",
             )
         finally:
             os.close(right)
 
     @staticmethod
-    def serves(*words: str, err: str, stdout: int = subprocess.PIPE) -> None:
+    def serves(
+        start: Callable[..., AbstractContextManager[subprocess.Popen[str]]], err: str
+    ) -> None:
         """Assert that the server works, and writes no more than this to stderr."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        with process(*words, "--port", str(port), "--store", "memory:", stdout=stdout) as server:
+        with start("--port", port, "--store", "memory:") as server:
             livez = f"http://127.0.0.1:{port}/_sandbox/livez"
             while not answers(livez):
                 assert server.poll() is None, "it ended"

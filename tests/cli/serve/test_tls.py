@@ -1,4 +1,4 @@
-"""`serve --tls` and `serve --cert --key` as processes. Source: auth.5, D2."""
+"""`serve --tls` as a process. Source: auth.5, D2."""
 
 import base64
 import json
@@ -12,24 +12,22 @@ import pytest
 
 from sandbox_sim import logs
 from sandbox_sim.adapters.tls import client_context
-from tests import postgres
 from tests.cli.processes import SOON, ended, first_line, in_process, running
-from tests.tls_files import certificate_files, trusting
 
 CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
 
 pytestmark = pytest.mark.spec("auth.5")
 
 
-def post(url: str, path: str, context: ssl.SSLContext) -> tuple[dict[str, Any], str]:
-    """The answer, and the run of the process that gave it."""
+def post(url: str, path: str, context: ssl.SSLContext) -> Any:
+    """The body of the answer."""
     request = urllib.request.Request(  # noqa: S310 -- our own server
         url + path,
         json.dumps({"service_id": 55}).encode(),
         {"Authorization": CREDENTIALS, "User-Agent": "tests"},
     )
     with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
-        return json.load(answer), answer.headers["X-Sandbox-Request-Id"].partition("-")[0]
+        return json.load(answer)
 
 
 def test_tls_makes_an_authority_that_the_commands_and_the_inbox_trust(tmp_path: Path) -> None:
@@ -44,26 +42,12 @@ def test_tls_makes_an_authority_that_the_commands_and_the_inbox_trust(tmp_path: 
 
         authority = tmp_path / "sandbox-sim" / "tls" / "authority.pem"
         assert trust == f"  certificate authority: {authority}\n"
-        balance, _ = post(found[1], "/sms/balance", client_context(authority))
+        balance = post(found[1], "/sms/balance", client_context(authority))
         assert balance["response_code"] == "388"
 
         paid = ended("--endpoint-url", found[1], "trigger", "collect")
         assert paid.returncode == 0, paid.stderr
         assert f"callback to {found[1]}/_sandbox/inbox/trigger: acknowledged" in paid.stdout
-
-
-@pytest.mark.decision("D1")
-def test_workers_serve_https_with_a_certificate_from_files(tmp_path: Path) -> None:
-    cert, key = certificate_files(tmp_path)
-    store = ("--workers", 2, "--store", postgres.empty_database())
-    with running(*("--json", "serve", "--port", 0, "--cert", cert, "--key", key, *store)) as server:
-        ready = json.loads(first_line(server))
-        assert ready["url"] == f"https://127.0.0.1:{ready['port']}"
-        assert "authority" not in ready
-
-        runs = {post(ready["url"], "/sms/balance", trusting())[1] for _ in range(4)}
-
-        assert len(runs) == 2
 
 
 def test_an_authority_that_cannot_be_used_stops_the_start(

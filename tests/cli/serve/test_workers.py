@@ -7,12 +7,14 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,14 +25,16 @@ from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
 from sandbox_sim.config import Settings
 from tests import postgres
 from tests.cli.processes import (
+    FORK_WORKERS,
+    IGNORE_CTRL_C,
     SOON,
     end,
     ended,
     first_line,
-    in_background,
     in_process,
     running,
 )
+from tests.tls_files import certificate_files, trusting
 
 CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
 
@@ -61,14 +65,20 @@ def children(pid: int) -> set[int]:
     return {int(row[0]) for row in rows if int(row[1]) == pid and not row[2].startswith("Z")}
 
 
-def post(url: str, path: str, **body: Any) -> tuple[dict[str, Any], str]:
+def post(
+    url: str, path: str, context: ssl.SSLContext | None = None, **body: Any
+) -> tuple[dict[str, Any], str]:
     """The answer, and the run of the process that gave it. Each request has its own connection."""
     request = urllib.request.Request(  # noqa: S310 -- our own server
         url + path,
         json.dumps({"service_id": 55, **body}).encode(),
-        {"Authorization": CREDENTIALS, "User-Agent": "tests"},
+        {
+            "Authorization": CREDENTIALS,
+            "Content-Type": "application/json",
+            "User-Agent": "tests",
+        },
     )
-    with urllib.request.urlopen(request, timeout=SOON) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
         return json.load(answer), answer.headers["X-Sandbox-Request-Id"].partition("-")[0]
 
 
@@ -88,10 +98,10 @@ def two_that_answer(url: str) -> set[str]:
 def test_the_life_of_two_workers(store: str) -> None:
     """One run tests all of it, because the start of three processes takes most of the time.
 
-    A script starts it in the background, so Ctrl-C in its terminal does not stop it.
+    It starts as in the background, so Ctrl-C in its terminal does not stop it.
     """
     settings = ("--port", "0", "--workers", "2", "--store", store, "--set", "settle_delay_ms=0")
-    with in_background("--json", "serve", *settings) as server:
+    with running("--json", "serve", *settings, before=IGNORE_CTRL_C + FORK_WORKERS) as server:
         ready = json.loads(first_line(server))
         url = ready["url"]
         assert ready["pid"] == server.pid
@@ -104,7 +114,7 @@ def test_the_life_of_two_workers(store: str) -> None:
         assert set(in_turn.values()) == {5}
 
         for number in range(20):
-            payment = {
+            payment: dict[str, Any] = {
                 "reference": "Order 1",
                 "transaction_id": f"T{number}",
                 "trans_type": "CTM",
@@ -146,7 +156,8 @@ def inbox(url: str, count: int) -> list[str]:
 
 
 def test_workers_whose_parent_was_killed_end_by_themselves(store: str) -> None:
-    with running("serve", "--port", "0", "--workers", "2", "--store", store) as server:
+    arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
+    with running(*arguments, before=FORK_WORKERS) as server:
         ready = first_line(server)
         found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
         assert found is not None, ready
@@ -178,16 +189,28 @@ def zombies() -> set[int]:
     return {int(pid) for pid, state in rows if state.startswith("Z")}
 
 
-def test_ctrl_c_ends_all_of_them(store: str) -> None:
-    with running("serve", "--port", "0", "--workers", "2", "--store", store) as server:
-        first_line(server)
+@pytest.mark.spec("auth.5")
+@pytest.mark.decision("D1")
+def test_they_serve_https_with_a_certificate_from_files_and_ctrl_c_ends_all_of_them(
+    store: str, tmp_path: Path
+) -> None:
+    cert, key = certificate_files(tmp_path)
+    settings = ("--port", "0", "--workers", "2", "--store", store, "--log-level", "warning")
+    with running("serve", *settings, "--cert", cert, "--key", key) as server:
+        ready = first_line(server)
+        found = re.fullmatch(r"sandbox-sim ready at (https://127\.0\.0\.1:\d+)\n", ready)
+        assert found is not None, ready
         workers = children(server.pid)
+
+        runs = {post(found[1], "/sms/balance", trusting())[1] for _ in range(4)}
+        assert len(runs) == len(workers) == 2
 
         code, out, err = end(server, signal.SIGINT)
 
         assert code == 130
         assert err.splitlines()[1:] == []
         assert err.startswith("stopping: waiting for 2 workers") or not err
+        assert "authority" not in out
         assert f"state: {masked(store)}" in out
         assert not any(map(is_there, workers))
 
@@ -236,7 +259,8 @@ class TestItDoesNotStart:
             port = free.getsockname()[1]
         store = f"postgresql://me:s3same@127.0.0.1:{port}/gateway"
 
-        result = ended("serve", "--port", "0", "--workers", "2", "--store", store)
+        arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
+        result = ended(*arguments, before=FORK_WORKERS)
 
         assert (result.returncode, result.stdout) == (1, "")
         assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE
 from tests.web.operations import OPERATIONS, PATHS
 from tests.web.wire import Answer, exchange, request_bytes
 
 OTHER_SET = {"client_key": "other", "secret_key": "other_secret"}
-PRODUCTION_SET = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
 STRANGERS = {
     "no header": None,
     "empty": "",
@@ -161,7 +161,7 @@ async def test_a_set_may_use_its_own_services_only(start_sandbox: StartSandbox, 
 async def test_production_credentials_get_403_from_a_sandbox_server(
     start_sandbox: StartSandbox,
 ) -> None:
-    sandbox = await start_sandbox(credentials=[OTHER_SET, PRODUCTION_SET])
+    sandbox = await start_sandbox(credentials=[OTHER_SET, LIVE])
     authorization = basic("live_key", "live_secret")
 
     for name, operation in OPERATIONS.items():

@@ -14,16 +14,16 @@ from tests.conftest import Sandbox, Seen, StartSandbox
 
 pytestmark = [pytest.mark.spec("sandbox.10"), pytest.mark.decision("D22", "D24")]
 
-SENDS = 60
-UNITS = 30
+SENDS = 40
+UNITS = 20
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def sandbox(
-    request: pytest.FixtureRequest, start_sandbox: StartSandbox, tmp_path: Path
+    request: pytest.FixtureRequest, start_sandbox: StartSandbox, in_memory: Path
 ) -> AsyncIterator[Sandbox]:
     """A gateway whose services have UNITS units, and a client without a limit of connections."""
-    path = tmp_path / "state.sqlite3" if request.param == "sqlite" else ""
+    path = in_memory / "state.sqlite3" if request.param == "sqlite" else ""
     sandbox = await start_sandbox(store=f"{request.param}:{path}", sms_initial_units=UNITS)
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
         yield replace(sandbox, session=session)

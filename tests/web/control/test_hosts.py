@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
+from sandbox_sim.web.app import CONTROL
 from sandbox_sim.web.control.access import Hosts
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import assert_error
@@ -21,6 +22,7 @@ from tests.web.wire import Answer, exchange, request_bytes
 # Routes that need no token and accept any Host and Origin. Routes in no list here are guarded.
 STATIC = (
     *(
+        "answers.js",
         "card.js",
         "control.js",
         "dashboard.js",
@@ -76,7 +78,7 @@ class Route(NamedTuple):
 
 def routes(app: web.Application) -> Iterator[Route]:
     """Yield every route of the server; the same route under the base path is yielded separately."""
-    for route in app.router.routes():
+    for route in app[CONTROL]().router.routes():
         assert route.resource is not None
         yield Route(route.method, route.resource.canonical)
 

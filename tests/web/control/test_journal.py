@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE
 from tests.web.control_api import ask, assert_error, post
 from tests.web.wire import exchange, request_bytes
 
@@ -222,8 +223,7 @@ class TestMode:
     @pytest.fixture
     async def sandbox(self, start_sandbox: StartSandbox) -> Sandbox:
         sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
-        live_set = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-        return await start_sandbox(credentials=[sandbox_set, live_set])
+        return await start_sandbox(credentials=[sandbox_set, LIVE])
 
     async def test_it_is_that_of_the_credentials(self, sandbox: Sandbox) -> None:
         for key, secret in (

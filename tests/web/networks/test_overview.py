@@ -4,16 +4,8 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.payments import PAYMENT
+from tests.production.settings import LIVE, UNREACHABLE
 from tests.web.control_api import get, post
-
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-# Nobody listens on port 9.
-DEAD = {
-    "adapter": "upstream",
-    "base_url": "http://127.0.0.1:9",
-    "client_key": "far_key",
-    "secret_key": "far_secret",
-}
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
 
@@ -25,7 +17,7 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}, "account": DEAD},
+        networks={"staging": {"adapter": "simulated"}, "account": UNREACHABLE},
         routes=[
             {"network": "account", "nw": ["VOD"], "operation": ["collect", "payout"]},
             {"network": "staging"},
@@ -71,7 +63,7 @@ async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unread
         production=True,
         allow_memory=True,
         credentials=[LIVE],
-        networks={"account": DEAD},
+        networks={"account": UNREACHABLE},
         routes=[{"network": "account"}],
     )
 

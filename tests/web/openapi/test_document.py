@@ -31,13 +31,13 @@ Schema = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def document() -> Schema:
-    routes = build(Settings(store="memory:")).app[ROUTES]
+    routes = build(Settings(store="memory:")).app[ROUTES]()
     return openapi_document(routes, ServerFacts())
 
 
 @pytest.fixture(scope="module")
 def contract() -> Contract:
-    return Contract(build(Settings(store="memory:")).app[ROUTES], ServerFacts())
+    return Contract(build(Settings(store="memory:")).app[ROUTES](), ServerFacts())
 
 
 def schema_of(document: Schema, schema: Schema) -> Any:
@@ -51,7 +51,7 @@ def test_it_is_valid_openapi_3_1(document: Schema) -> None:
 
 
 def test_every_route_has_its_operation(document: Schema) -> None:
-    for route in build(Settings(store="memory:")).app[ROUTES]:
+    for route in build(Settings(store="memory:")).app[ROUTES]():
         methods = set(document["paths"][route.path])
         assert route.method == ANY_METHOD or route.method.lower() in methods, route
     inbox = document["paths"]["/_sandbox/inbox/{name}"]

@@ -2,26 +2,30 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
-from tests.demo.stage import PHONE, Stage, fits, open_stage, serious
+from tests.demo.accessibility import LOOKS, barriers
+from tests.demo.browser import PHONE, fits
+from tests.demo.stage import Stage, open_stage
 
 pytestmark = [
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.browser,
     pytest.mark.timeout(180),
 ]
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+OTHER_PAGES = ("nothing found", "timeline", "handset", "inbox", "rules", "payment page")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stage() -> AsyncIterator[Stage]:
-    async with open_stage() as opened:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def stage(browser: Browser) -> AsyncIterator[Stage]:
+    async with open_stage(browser) as opened:
         yield opened
 
 
@@ -137,7 +141,7 @@ class TestDashboard:
             doctor = page.get_by_role("dialog", name="What the receiver does wrong")
             await expect(doctor.locator(".alert")).to_have_text("3 checks are wrong.")
             await expect(doctor.locator("li").first).to_contain_text("do: Answer 401 to a callback")
-            assert await serious(page) == []
+            assert await barriers(page, LOOKS[:1]) == []
             await page.keyboard.press("Escape")
 
             await page.locator(".timeline").get_by_role("button", name="Retry now").click()
@@ -182,6 +186,22 @@ class TestDashboard:
 
             await expect(page.locator("#rows li").first).to_contain_text("003 cancelled")
             await expect(page.get_by_text("An override applied").first).to_be_visible()
+
+    async def test_a_form_keeps_what_is_typed_while_things_happen(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?view=faults"))
+            await page.locator("#match-service").fill("69")
+            await page.get_by_label("The answer").select_option("fixed")
+            await page.get_by_role("heading", name="Add a fault").click()
+            now = await page.locator("#clock .now").inner_text()
+
+            await stage.sandbox.airtime(service_id=72, transaction_id="F1")
+            await stage.sandbox.advance(seconds=1)
+
+            await expect(page.locator("#clock .now")).not_to_have_text(now)
+            await expect(page.locator("#match-service")).to_have_value("69")
+            await expect(page.get_by_label("Milliseconds", exact=True)).to_be_visible()
 
     async def test_the_page_of_an_inbox_empties_it(self, stage: Stage) -> None:
         await stage.sandbox.airtime(
@@ -304,9 +324,10 @@ async def test_hostile_text_runs_nothing(stage: Stage) -> None:
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (360, "dark")])
-async def test_every_page_is_accessible_and_fits(stage: Stage, width: int, scheme: str) -> None:
-    service = 68 if scheme == "light" else 70
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def seen(stage: Stage) -> dict[str, str]:
+    """The pages with something on each of them: a path below the dashboard for each name."""
+    service = 68
     card = await stage.sandbox.card(service_id=service, transaction_id="card")
     await stage.sandbox.airtime(
         service_id=service, transaction_id="gone", callback_url="http://127.0.0.1:9/"
@@ -314,35 +335,61 @@ async def test_every_page_is_accessible_and_fits(stage: Stage, width: int, schem
     await stage.sandbox.sms(service_id=service, customer_number="0270000001")
     await stage.sandbox.advance(seconds=1)
     await stage.sandbox.collect(service_id=service, customer_number="0270000001")
+    return {
+        **{view: f"?view={view}&q=service:{service}" for view in VIEWS},
+        "nothing found": "?q=nothing",
+        "timeline": "?only=timeline",
+        "handset": "handset/0270000001",
+        "inbox": "inbox/orders",
+        "rules": "rules",
+        "payment page": card.body["redirect_url"].partition("/_sandbox/")[2],
+    }
+
+
+@pytest.mark.parametrize(
+    "names",
+    [VIEWS[:4], VIEWS[4:], OTHER_PAGES],
+    ids=["what happened", "what is set", "other pages"],
+)
+async def test_the_pages_have_no_barriers(
+    stage: Stage, seen: dict[str, str], names: tuple[str, ...]
+) -> None:
     found: dict[str, list[str]] = {}
-    viewport = {**PHONE, "width": width}
-    async with stage.page(viewport=viewport, scheme=scheme) as watched:  # type: ignore[arg-type]
+    async with stage.page() as watched:
+        for name in names:
+            await watched.page.goto(dashboard(stage, seen[name]))
+            found[name] = await barriers(watched.page)
+
+    assert {name: problems for name, problems in found.items() if problems} == {}
+
+
+@pytest.mark.usefixtures("seen")
+async def test_the_dialogs_and_the_screen_of_a_demonstration_have_no_barriers(
+    stage: Stage,
+) -> None:
+    found: dict[str, list[str]] = {}
+    async with stage.page() as watched:
         page = watched.page
-        paths = [f"?view={view}&q=service:{service}" for view in VIEWS]
-        paths += ["?q=nothing", "?only=timeline", "handset/0270000001", "inbox/orders", "rules"]
-        for path in (*paths, card.body["redirect_url"].partition("/_sandbox/")[2]):
-            await page.goto(dashboard(stage, path))
-            found[path] = await serious(page)
-            assert await fits(page), path
         await page.goto(dashboard(stage))
         for name in ("Send a request", "More acts"):
             await page.get_by_role("button", name=name).click()
-            found[name] = await serious(page)
+            found[name] = await barriers(page)
             await page.keyboard.press("Escape")
         await page.goto(f"{stage.shop_url}/screen")
-        found["screen"] = await serious(page)
+        found["screen"] = await barriers(page)
 
-    assert {path: problems for path, problems in found.items() if problems} == {}
+    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
-async def test_the_token_is_entered_once() -> None:
-    async with open_stage(control_token="s3cret") as stage, stage.page() as watched:
+async def test_the_token_is_entered_once(browser: Browser) -> None:
+    settings: dict[str, Any] = {"control_token": "s3cret"}
+    async with open_stage(browser, **settings) as stage, stage.page() as watched:
         page = watched.page
         await page.goto(dashboard(stage, "?q=0244"))
-        assert await serious(page) == []
+        assert await barriers(page, LOOKS[:1]) == []
         await page.get_by_label("Control token").fill("s3cret")
         await page.get_by_role("button", name="Log in").click()
 
-        await expect(page).to_have_url(dashboard(stage, "?q=0244"))
+        await page.wait_for_url(dashboard(stage, "?q=0244"))
         await page.get_by_role("button", name="+1 min").click()
         await expect(page.get_by_text("The clock moved")).to_be_visible()

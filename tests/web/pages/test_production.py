@@ -12,10 +12,9 @@ from sandbox_sim.domain.jobs import Job, JobKind
 from sandbox_sim.domain.networks.outcomes import Outcome
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.live_records import attempt
+from tests.production.settings import BUILT_IN, LIVE
 from tests.web.pages.dashboard_pages import page, post, rows, steps, words
 
-LIVE = {"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}
-BUILT_IN = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
 # The carrier takes every payment, its answer is lost, and it decides after a day.
 SILENT = {
     "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",

@@ -42,10 +42,13 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
 _NOTIFY_EACH: Final = "SELECT pg_notify($1, word) FROM unnest($2::text[]) AS word"
+# Numbers of jobs as texts: for an array of numbers asyncpg would first ask Postgres about the type,
+# with a query of some milliseconds on each new connection.
+_THESE: Final = "number = ANY($1::text[]::bigint[])"
 # Only leases that end before the beat after the next, so most jobs finish without an extension.
 _EXTEND: Final = f"""
 UPDATE jobs SET lease_until = {NOW} + $2
-WHERE number = ANY($1::bigint[]) AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
+WHERE {_THESE} AND lease_until > 0 AND lease_until < {NOW} + $2 * 2 / 3
 """
 # A freed job gets a new number, so that its old holder, if it is still alive, finds that it lost
 # the job, and so that freeing a job twice does no harm.
@@ -57,7 +60,7 @@ INSERT INTO jobs (due_at, kind, service_id, subject)
 SELECT due_at, kind, service_id, subject FROM freed ORDER BY due_at, number RETURNING due_at
 """
 _FREE_EXPIRED: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {NOW}")
-_FREE_OURS: Final = _FREE.format(which="number = ANY($1::bigint[])")
+_FREE_OURS: Final = _FREE.format(which=_THESE)
 _NEXT_DUE: Final = "SELECT min(due_at) FROM jobs WHERE lease_until = 0"
 
 log = logging.getLogger("sandbox_sim.store")
@@ -163,7 +166,8 @@ class ServerChannel:
 
     async def _send_last(self, connection: Connection) -> None:
         with contextlib.suppress(*POSTGRES_ERRORS):
-            await self._free(connection, list(self.claims))
+            if self.claims:
+                await self._free(connection, list(self.claims))
             await self._send_pending(connection)
             await connection.close()
 
@@ -264,7 +268,7 @@ class ServerChannel:
 
     async def _free(self, connection: Connection, numbers: Sequence[int]) -> None:
         """Free jobs of ours, so that any server can claim them."""
-        rows = await connection.fetch(_FREE_OURS, numbers)
+        rows = await connection.fetch(_FREE_OURS, [*map(str, numbers)])
         self.claims.difference_update(numbers)
         if rows:
             earliest = to_datetime(min(due_at for (due_at,) in rows))
@@ -313,7 +317,8 @@ class ServerChannel:
 
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
-            await connection.execute(_EXTEND, list(self.claims), self._lease // _MICROSECOND)
+            numbers = [*map(str, self.claims)]
+            await connection.execute(_EXTEND, numbers, self._lease // _MICROSECOND)
         # After an interruption that affected all servers, each first gets the time to extend its
         # own leases.
         if self._clock.monotonic() - self._connected_at > self._lease.total_seconds():

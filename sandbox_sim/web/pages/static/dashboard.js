@@ -59,6 +59,11 @@ function isTyping() {
     && !focused.closest("[data-search]") && $("#main").contains(focused);
 }
 
+/** Whether somebody has begun to fill in the form of the list. A new list would empty it. */
+function isEdited() {
+  return $("#list [data-edited]") !== null;
+}
+
 /** The address of what is shown, with the record that is open. */
 function address() {
   const here = new URL(location.href);
@@ -81,7 +86,7 @@ async function refresh() {
     const known = new Set([...document.querySelectorAll("#rows [data-key]")].map((row) => row.dataset.key));
     waiting = [...page.querySelectorAll("#rows [data-key]")].filter((row) => !known.has(row.dataset.key)).length;
     showCount();
-  } else if (!isTyping()) {
+  } else if (!isTyping() && !isEdited()) {
     swap("list", page, { animate: true });
   }
   const busy = isTyping() || $("#detail")?.contains(document.activeElement);
@@ -285,15 +290,27 @@ document.addEventListener("click", (event) => {
   }
 });
 
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("#list [data-post-form]");
+  if (form) form.dataset.edited = "";
+});
+
+/** Post a form. The next refresh puts an empty one in its place if it is in the list. */
+async function send(form) {
+  const answer = await post(form.dataset.postForm, JSON.stringify(bodyOf(form)));
+  delete form.dataset.edited;
+  if (form.closest("#list")) document.activeElement?.blur();
+  return answer;
+}
+
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.dataset.postForm) {
     event.preventDefault();
     const button = event.submitter ?? $("button", form);
     if (form.hasAttribute("data-confirm") && !confirm(text("confirm_reset"))) return;
-    const done = await act(button, () => post(form.dataset.postForm, JSON.stringify(bodyOf(form))), form.dataset.done);
+    const done = await act(button, () => send(form), form.dataset.done);
     if (done && form.closest("dialog")) form.closest("dialog").close();
-    if (done && form.closest("#list")) go(location.href, { push: false });
   } else if (form.hasAttribute("data-search")) {
     event.preventDefault();
     search(form);

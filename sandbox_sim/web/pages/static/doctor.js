@@ -1,21 +1,14 @@
-// What the doctor says about a receiver. All words of the receiver are put in as text.
+// What the doctor says about a receiver.
 
-import { post, say } from "./control.js";
+import { element, shownIn } from "./answers.js";
+import { post } from "./control.js";
 import { text } from "./text.js";
 
 const TONES = { ok: "good", warning: "wait", wrong: "bad", note: "info", skipped: "info" };
 // Those that people look for come first.
 const ORDER = ["wrong", "warning", "ok", "note", "skipped"];
 const dialog = document.getElementById("doctor");
-const verdicts = dialog.querySelector("[data-verdicts]");
-let asked = 0;
-
-function element(name, words, kind = "") {
-  const made = document.createElement(name);
-  made.textContent = words;
-  if (kind) made.className = kind;
-  return made;
-}
+const show = shownIn(dialog, dialog.querySelector("[data-verdicts]"));
 
 /** The checks that say the same of several bodies are one. */
 function grouped(checks) {
@@ -40,29 +33,19 @@ function row({ check, verdict, says, remedy, profiles }, all) {
   return made;
 }
 
-function show({ checks, profiles, counts, healthy, complete }) {
+function shown({ checks, profiles, counts, healthy, complete }) {
   const list = element("ul", "", "verdicts");
   list.append(...grouped(checks).map((each) => row(each, profiles)));
   const sum = healthy ? text("healthy") : text("unhealthy", { count: counts.wrong });
-  verdicts.replaceChildren(
-    element("p", complete ? sum : `${sum} ${text("incomplete")}`, healthy ? "" : "alert bad"), list,
-  );
+  const whole = complete ? sum : `${sum} ${text("incomplete")}`;
+  return [element("p", whole, healthy ? "" : "alert bad"), list];
 }
 
 /** Examine the receiver of a callback and show what is wrong. url: its address as it is shown. */
 export async function askDoctor(url, callback) {
-  const mine = ++asked;
   dialog.querySelector(".receiver").textContent = url;
   const command = `sandbox-sim doctor ${url} --paid COMMAND`;
   dialog.querySelector(".command").textContent = command;
   dialog.querySelector("[data-copy]").dataset.copy = command;
-  verdicts.replaceChildren(element("p", text("examining")), document.createElement("progress"));
-  dialog.showModal();
-  try {
-    const report = await post("doctor", JSON.stringify({ callback }));
-    if (mine === asked) show(report);
-  } catch (problem) {
-    if (mine === asked) verdicts.replaceChildren(element("p", problem.message, "alert bad"));
-    else say(problem.message, { bad: true });
-  }
+  await show(text("examining"), async () => shown(await post("doctor", JSON.stringify({ callback }))));
 }

@@ -8,8 +8,9 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -67,14 +68,17 @@ class Texts:
         return entry["one" if values["count"] == 1 else "other"]
 
 
+@cache
 def read(name: str) -> Mapping[str, Entry]:
-    """The texts of a file in this folder."""
+    """The texts of a file in this folder, which is read once."""
     sections = tomllib.loads((files(__name__) / name).read_text("utf-8"))
-    return {
-        f"{section}.{name}": entry
-        for section, entries in sections.items()
-        for name, entry in entries.items()
-    }
+    return MappingProxyType(
+        {
+            f"{section}.{name}": entry
+            for section, entries in sections.items()
+            for name, entry in entries.items()
+        }
+    )
 
 
 def _marked(form: str) -> "Markup":

@@ -12,6 +12,7 @@ from sandbox_sim.testing.network_contract.fault_server import FaultServer
 from tests.adapters.networks.http_json.dialects import hubtel, paystack
 from tests.adapters.networks.http_json.fake_networks import asked, documented
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE
 from tests.web.control_api import get
 
 pytestmark = pytest.mark.decision("D39")
@@ -57,7 +58,7 @@ async def gateway(start: StartSandbox, name: str, fake: Any) -> AsyncIterator[Pa
         sandbox = await start(
             production=True,
             allow_memory=True,
-            credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
+            credentials=[LIVE],
             networks={name: {"adapter": "http_json", **settings, **polling}},
             routes=[{"network": name}],
             callback_hosts={"allow": ["127.0.0.0/8"]},

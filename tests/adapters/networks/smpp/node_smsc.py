@@ -88,7 +88,7 @@ class NodeSmsc:
             "port": self.port,
             "system_id": SYSTEM_ID,
             "password": PASSWORD,
-            "reconnect_after_s": 0.05,
+            "reconnect_after_s": 0.01,
         }
 
 

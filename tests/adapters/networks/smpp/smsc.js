@@ -11,7 +11,7 @@ const http = require("http");
 const smpp = require("smpp");
 
 const ACCOUNT = { system_id: "shop", password: "smscpass" };
-const RECEIPT_AFTER_MS = 300;
+const RECEIPT_AFTER_MS = 50;
 const IS_RECEIPT = 0x04;
 
 let plan = []; // what to do with the next submits: {status, drop, silent, early, id}

@@ -9,6 +9,7 @@ import pytest
 from tests.adapters.networks.smpp.fake_smsc import FakeSmsc
 from tests.adapters.networks.smpp.network import PASSWORD, until
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE
 from tests.web.control_api import post
 
 pytestmark = pytest.mark.decision("D39")
@@ -43,7 +44,7 @@ async def texting(start_sandbox: StartSandbox) -> AsyncIterator[Texting]:
         sandbox = await start_sandbox(
             production=True,
             allow_memory=True,
-            credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
+            credentials=[LIVE],
             networks={"sms": {"adapter": "smpp", "password": PASSWORD, **account}},
             routes=[{"network": "sms"}],
         )

@@ -12,6 +12,7 @@ from sandbox_sim.adapters.networks.smpp import throttle
 from sandbox_sim.domain.sms.sms_encoding import measure
 from tests.adapters.networks.smpp.node_smsc import PASSWORD, NodeSmsc, node_modules, running
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.settings import LIVE
 from tests.web.control_api import get, post
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.timeout(60)]
@@ -130,7 +131,7 @@ async def texter(
         sandbox = await start_sandbox(
             production=True,
             store=f"sqlite:{tmp_path / 'state.sqlite3'}",
-            credentials=[{"client_key": "live_key", "secret_key": "live_secret", "mode": "P"}],
+            credentials=[LIVE],
             networks={"smsc": {**smsc.settings, "receipt_timeout_s": RECEIPT_TIMEOUT_S}},
             routes=[{"network": "smsc"}],
         )

@@ -106,14 +106,14 @@ async def test_however_much_there_is_and_however_long(
 ) -> None:
     """Postgres refuses a notification of 8000 bytes, and merges two equal ones into one."""
     reader = await listen(readers, here, there)
-    messages = [message(f"M{number}", message="Ɛ" * 20_000) for number in range(60)]
+    messages = [message(f"M{number}", message="Ɛ" * 20_000) for number in range(20)]
 
     await there.telling.run(methodcaller("add_messages", messages))
 
     mine = readers.enter_context(there.feed.listening(EventFilter(), None, lambda: None))
     await there.telling.run(methodcaller("save_messages", messages))
-    heard, same = await hear(reader, 120), await hear(mine, 60)
-    assert [told.event.data for told in heard[60:]] == [told.event.data for told in same]
+    heard, same = await hear(reader, 40), await hear(mine, 20)
+    assert [told.event.data for told in heard[20:]] == [told.event.data for told in same]
 
 
 async def test_while_nobody_listens_anywhere_nothing_is_noted(

@@ -1,0 +1,11 @@
+"""Files of SQLite stores."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def tmp_path(in_memory: Path) -> Path:
+    """A folder in memory in place of one on the disk."""
+    return in_memory
