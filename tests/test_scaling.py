@@ -75,7 +75,7 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
         settle_delay=timedelta(seconds=1),
         auto_complete=timedelta(seconds=3),
     )
-    payments = Payments(store, clock, ids, gate, {ServiceMode.SANDBOX: processor})
+    payments = Payments(store, ids, gate, {ServiceMode.SANDBOX: processor})
     asked: list[str] = []
 
     def noted(method: str) -> None:
@@ -93,7 +93,8 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
         await eventually(lambda: store._cleanup is not None and store._cleanup.done())
         for method in ("execute", "executemany", "fetch"):
             noted(method)
-        reply = await payments.submit(transaction().payment, CLIENT, lambda: "http://127.0.0.1")
+        payment, now = transaction().payment, clock.now()
+        reply = await payments.submit(payment, CLIENT, now, lambda: "http://127.0.0.1")
     finally:
         monkeypatch.undo()
         await store.close()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -13,7 +14,6 @@ from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.bootstrap.control_routes import route_groups
 from sandbox_sim.bootstrap.page_parts import PageParts
 from sandbox_sim.bootstrap.production import (
-    Production,
     control_routes,
     live_handlers,
     live_paths,
@@ -71,6 +71,9 @@ from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
+if TYPE_CHECKING:
+    from sandbox_sim.bootstrap.production_parts import Production
+
 
 class Parts:
     """The parts of one gateway, each made when it is first used."""
@@ -96,10 +99,14 @@ class Parts:
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
         self.store = EventPublishingStore(store, self.feed, clock, self.waiters)
-        self.production = None
+        self.production: Production | None = None
         if settings.production:
+            from sandbox_sim.bootstrap import production_parts  # noqa: PLC0415 -- serve starts without it
+
             callback_for = self.settlement.callback_for
-            self.production = Production(settings, clock, ids, self.store, callback_for)
+            self.production = production_parts.Production(
+                settings, clock, ids, self.store, callback_for
+            )
 
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
@@ -190,7 +197,7 @@ class Parts:
     def payments(self) -> Payments:
         """The six payment operations."""
         processors = processors_of(self.sandbox_processor, self.production)
-        return Payments(self.store, self.clock, self.ids, self.gate, processors)
+        return Payments(self.store, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
         """Fills services with made-up payments and SMS."""

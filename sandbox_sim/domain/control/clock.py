@@ -17,7 +17,9 @@ class ClockState:
 
     def now(self, machine: datetime) -> datetime:
         """Gateway time when the machine's clock shows `machine`."""
-        return self.frozen_at or machine + self.shift
+        if self.frozen_at is not None:
+            return self.frozen_at
+        return machine + self.shift if self.shift else machine
 
     def moved(self, by: timedelta) -> "ClockState":
         """The clock moved by this much, forward or back; a frozen clock stays frozen."""

@@ -126,15 +126,14 @@ class Transaction(NamedTuple):
         is_plain: the request of the payment has nothing to mask.
         """
         redacted = payment.redacted(is_plain=is_plain)
-        return cls(
-            redacted,
-            network_transaction_id,
-            client_key,
-            at,
-            override=override,
+        started = cls(
+            redacted, network_transaction_id, client_key, at, override=override, mode=mode
+        )
+        if redacted is payment:
+            return started
+        return started._replace(
             callback_target=_secret_address(payment.callback_url, redacted.callback_url),
             landing_target=_secret_address(payment.landing_page, redacted.landing_page),
-            mode=mode,
         )
 
     @property

@@ -162,8 +162,9 @@ class EventPublishingStore:
 
     def run(self, work: Callable[[Unit], Awaitable[T]]) -> Coroutine[Any, Any, T]:
         """As `Store.run`; what the unit wrote is published after its commit."""
-        wanted = self._feed.recording or self._waiters
-        return self._run_and_publish(work) if wanted else self._store.run(work)
+        if self._waiters.waiting or self._feed.recording:
+            return self._run_and_publish(work)
+        return self._store.run(work)
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
         """As `Store.watch`."""
@@ -186,7 +187,7 @@ class EventPublishingStore:
             return await work(cast("Unit", recorder))
 
         result = await self._store.run(recording)
-        if events and self._waiters:
+        if events and self._waiters.waiting:
             self._waiters.receive(events)
         if events and self._feed.recording:
             self._feed.publish(events)

@@ -159,17 +159,16 @@ def _place_of(waiter: Waiter) -> tuple[str | None, object]:
 
 
 class Waiters:
-    """All waiters of a server, by what they receive. False while there is none."""
+    """All waiters of a server.
+
+    waiting: the waiters, by what they receive; empty while there is none.
+    """
 
     def __init__(self, clock: Clock, relay: Relay | None = None) -> None:
         self._clock = clock
         self._relay = relay
-        self._waiting: dict[Subject, _Index] = defaultdict(_Index)
+        self.waiting: dict[Subject, _Index] = defaultdict(_Index)
         self._stop_listening: Callable[[], None] | None = None
-
-    def __bool__(self) -> bool:
-        """Whether there is any."""
-        return bool(self._waiting)
 
     def receive(self, events: Sequence[Event]) -> None:
         """Pass on events that were committed, here or on another server; never waits."""
@@ -182,7 +181,7 @@ class Waiters:
                 Subject(event.type, event.service_id, event.inbox),
                 Subject(event.type, None, event.inbox),
             }
-            indexes = (self._waiting[each] for each in subjects if each in self._waiting)
+            indexes = (self.waiting[each] for each in subjects if each in self.waiting)
             concerned = [each for index in indexes for each in index.concerned(event.record)]
             if concerned:
                 record = cast("Shown", event.show())
@@ -219,22 +218,22 @@ class Waiters:
 
     @contextmanager
     def _registered(self, waiter: Waiter) -> Iterator[Waiter]:
-        if not self._waiting and self._relay is not None:
+        if not self.waiting and self._relay is not None:
             self._stop_listening = self._relay.listen(self.receive)
         subject = waiter.wanted.subject
-        self._waiting[subject].add(waiter)
+        self.waiting[subject].add(waiter)
         try:
             yield waiter
         finally:
-            self._waiting[subject].remove(waiter)
-            if not self._waiting[subject]:
-                del self._waiting[subject]
-            if not self._waiting and self._stop_listening is not None:
+            self.waiting[subject].remove(waiter)
+            if not self.waiting[subject]:
+                del self.waiting[subject]
+            if not self.waiting and self._stop_listening is not None:
                 self._stop_listening()
                 self._stop_listening = None
 
     def _search_again(self, service_id: int | None) -> None:
-        for subject, waiting in self._waiting.items():
+        for subject, waiting in self.waiting.items():
             if None in {service_id, subject.service_id} or subject.service_id == service_id:
                 for waiter in waiting.concerned(None):
                     waiter.search_again()

@@ -101,10 +101,10 @@ class NetworkProcessor:
             return _duplicate()
         await unit.add_attempt(sending.attempt, saved_requests.written(sending.request))
         job = ask_job(sending.attempt)
+        if job is not None:
+            await unit.add_job(job)
         accepted = _accepted(sending.attempt, SubmitResult(Outcome.UNKNOWN))
-        return accepted._replace(
-            jobs=() if job is None else (job,), before_answer=partial(self._send, request, sending)
-        )
+        return accepted._replace(before_answer=partial(self._send, request, sending))
 
     async def close(self, grace: float) -> None:
         """Wait for the submits under way, for `grace` seconds at most."""

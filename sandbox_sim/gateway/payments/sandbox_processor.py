@@ -11,7 +11,6 @@ from typing import Final
 
 from sandbox_sim.domain import msisdn
 from sandbox_sim.domain.control.overrides import Override, magic_override
-from sandbox_sim.domain.jobs import Job
 from sandbox_sim.domain.payments.approval import (
     APPROVAL_RULE,
     HANDSET_PAGES,
@@ -47,6 +46,11 @@ IN_233_FORM: Final = (
     "accept_international"
 )
 BY_LENIENT: Final = f"{IN_233_FORM}, which lenient turned on"
+# Constants, because Python 3.11 takes long to find a member of an enum and to make a named tuple.
+_CARD: Final = Operation.CARD
+_PAYOUT: Final = Operation.PAYOUT
+_NEW: Final = Facts()
+_REPEATED: Final = Facts(repeated=True)
 PESEWA: Final = Decimal("0.01")
 MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
 
@@ -87,8 +91,7 @@ class SandboxProcessor:
         """Decide a payment, and save its transaction if it leaves one."""
         payment, at = request.payment, request.received_at
         earlier = await unit.transaction(payment.service_id, payment.transaction_id)
-        repeated = earlier is not None
-        outcome, override = await self.decide(unit, payment, at, repeated=repeated), None
+        outcome, override = await self.decide(unit, payment, at, earlier), None
         magic_status = None
         if outcome.rule == MAGIC_RULE:
             magic_status = self._sandbox.magic_outcomes.status_of(payment)
@@ -98,7 +101,7 @@ class SandboxProcessor:
             override = magic_override(magic_status, override)
         if self._approval is not None and outcome.code == Code.RECEIVED:
             outcome, override = self._prompted(payment, self._approval, outcome, override)
-        warnings = self._warnings(payment, outcome, repeated=repeated)
+        warnings = self._warnings(payment, outcome, earlier)
         if outcome.code not in LEAVE_A_TRANSACTION:
             return Rejected(outcome, warnings)
         network_id, client_key = request.network_transaction_id, request.client.client_key
@@ -108,24 +111,25 @@ class SandboxProcessor:
         if outcome.code == Code.DECLINED:
             await self._settlement.decline(unit, transaction)
             return Rejected(outcome, warnings)
-        jobs, fields = await self._accept(unit, request, transaction)
-        accepted = Accepted(outcome, warnings, jobs, fields)
+        fields = await self._accept(unit, request, transaction)
+        accepted = Accepted(outcome, warnings, fields)
         if override is None or not override.callback.before_response:
             return accepted
         return accepted._replace(before_answer=partial(self._deliver_first, request, accepted))
 
     async def decide(
-        self, unit: Unit, payment: Payment, at: datetime, *, repeated: bool = False
+        self, unit: Unit, payment: Payment, at: datetime, earlier: Transaction | None = None
     ) -> Outcome:
         """What the rules answer to a payment at this moment.
 
-        repeated: the service has a live transaction with the same `transaction_id`.
+        earlier: the live transaction of the service with the same `transaction_id`.
         """
+        facts = _NEW if earlier is None else _REPEATED
         account = self._accounts.checked(payment.operation)
-        available = None
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
-        return decide(payment, self._sandbox, Facts(repeated, available))
+            facts = facts._replace(available=available)
+        return decide(payment, self._sandbox, facts)
 
     @staticmethod
     def _prompted(
@@ -141,9 +145,11 @@ class SandboxProcessor:
         )
         return outcome._replace(rule=APPROVAL_RULE, why=why), asking
 
-    def _warnings(self, payment: Payment, outcome: Outcome, *, repeated: bool) -> tuple[str, ...]:
+    def _warnings(
+        self, payment: Payment, outcome: Outcome, earlier: Transaction | None
+    ) -> tuple[str, ...]:
         """Remarks on what sandbox takes, and production or another setting refuses."""
-        found = [REPEATED] if repeated else []
+        found = [] if earlier is None else [REPEATED]
         taken = outcome.code in LEAVE_A_TRANSACTION
         if payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile and taken:
             found += self._why_international
@@ -156,9 +162,10 @@ class SandboxProcessor:
 
     async def _accept(
         self, unit: Unit, request: PaymentRequest, transaction: Transaction
-    ) -> tuple[Sequence[Job], dict[str, object] | None]:
-        """Save the transaction; returns the jobs that end it, and further fields of the answer."""
-        is_card = transaction.payment.operation is Operation.CARD
+    ) -> dict[str, object] | None:
+        """Save the transaction and the jobs that end it; returns further fields of the answer."""
+        operation = transaction.payment.operation
+        is_card = operation is _CARD
         delay = self._auto_complete if is_card else self._settle_delay
         override = transaction.override
         if override is not None and is_approval(override.id):
@@ -167,12 +174,12 @@ class SandboxProcessor:
         if stays_pending or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
         due = transaction.initiated_at + delay
-        jobs = await self._settlement.begin(unit, transaction, due)
+        for job in await self._settlement.begin(unit, transaction, due):
+            await unit.add_job(job)
         if is_card:
             page_id = await self._open_page(unit, transaction)
-            return jobs, {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
-        is_payout = transaction.payment.operation is Operation.PAYOUT
-        return jobs, {"status": "success"} if is_payout else None
+            return {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
+        return {"status": "success"} if operation is _PAYOUT else None
 
     async def _open_page(self, unit: Unit, transaction: Transaction) -> str:
         """Save the hosted page of a card payment; returns its id."""

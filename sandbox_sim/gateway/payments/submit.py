@@ -4,7 +4,7 @@ Source: service.1 to service.5, D16, D32.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from datetime import datetime
 
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.payments.payment import NO_DETAILS, Payment, PaymentDetails
@@ -12,13 +12,10 @@ from sandbox_sim.domain.response_codes import Reply
 from sandbox_sim.gateway.ports import (
     Accepted,
     AnswerGate,
-    Clock,
     Ids,
     PaymentProcessor,
     PaymentRequest,
-    Rejected,
     Store,
-    Unit,
 )
 
 
@@ -31,13 +28,11 @@ class Payments:
     def __init__(
         self,
         store: Store,
-        clock: Clock,
         ids: Ids,
         gate: AnswerGate,
         processors: Mapping[ServiceMode, PaymentProcessor],
     ) -> None:
         self._store = store
-        self._clock = clock
         self._ids = ids
         self._gate = gate
         self._processors = processors
@@ -46,6 +41,7 @@ class Payments:
         self,
         payment: Payment,
         client: Client,
+        received_at: datetime,
         public_address: Callable[[], str],
         details: PaymentDetails = NO_DETAILS,
         *,
@@ -57,34 +53,24 @@ class Payments:
         when the answer is written. What is raised is an error of the store or a fault of ours; then
         nothing is held, and nothing was saved unless it was raised after the commit.
 
+        received_at: gateway time, UTC.
         public_address: returns the address that this server is reached at.
         details: what only a network reads.
         is_plain: the body of the request has nothing to mask (D38).
         """
         processor = self._processors[client.mode]
         network_id = self._ids.network_transaction_id()
-        now = self._clock.now()
         request = PaymentRequest(
-            payment, client, network_id, now, public_address, details, is_plain
+            payment, client, network_id, received_at, public_address, details, is_plain
         )
         self._gate.hold(network_id)
         try:
-            decision = await self._store.run(partial(_process, processor, request))
+            decision = await self._store.run(lambda unit: processor.process(unit, request))
             if isinstance(decision, Accepted) and decision.before_answer is not None:
                 decision = await decision.before_answer()
         except BaseException:
             self._gate.release(network_id)
             raise
+        (code, rule, why, message), warnings = decision.outcome, decision.warnings
         fields = decision.fields if isinstance(decision, Accepted) else None
-        return Reply(*decision.outcome, fields, None, None, decision.warnings, network_id)
-
-
-async def _process(
-    processor: PaymentProcessor, request: PaymentRequest, unit: Unit
-) -> Accepted | Rejected:
-    """The unit of work of a payment."""
-    decision = await processor.process(unit, request)
-    if isinstance(decision, Accepted):
-        for job in decision.jobs:
-            await unit.add_job(job)
-    return decision
+        return Reply(code, rule, why, message, fields, None, None, warnings, network_id)

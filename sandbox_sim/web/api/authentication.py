@@ -8,6 +8,8 @@ import hmac
 import math
 from collections.abc import Iterable, Mapping
 
+from aiohttp import hdrs
+
 from sandbox_sim.domain.clients import Client, ServiceMode
 from sandbox_sim.domain.rate_limit import Bucket, RateLimit, take
 from sandbox_sim.domain.response_codes import Code, Reply
@@ -28,11 +30,11 @@ class Authentication:
 
     def admit(self, headers: Mapping[str, str]) -> Client | Reply:
         """The client that sent a request, or the reply that refuses it."""
-        header = headers.get("Authorization", "")
+        header = headers.get(hdrs.AUTHORIZATION, "")
         client = self._by_header.get(header) or self._authenticate(header)
         if isinstance(client, Reply):
             return client
-        if not headers.get("User-Agent", "").strip():
+        if not headers.get(hdrs.USER_AGENT, "").strip():
             message = "The User-Agent header is missing or blank; send one that names your software"
             return Reply(Code.FORBIDDEN, "D4", "the User-Agent header is missing or blank", message)
         if self._limit is not None:
@@ -50,11 +52,11 @@ class Authentication:
     def knows(self, headers: Mapping[str, str]) -> bool:
         """Whether a request has credentials and a User-Agent; changes nothing, unlike `admit`."""
         known = self.mode_of(headers) is not None
-        return known and bool(headers.get("User-Agent", "").strip())
+        return known and bool(headers.get(hdrs.USER_AGENT, "").strip())
 
     def mode_of(self, headers: Mapping[str, str]) -> ServiceMode | None:
         """The mode of the credentials of a request; None where they are not recognised."""
-        header = headers.get("Authorization", "")
+        header = headers.get(hdrs.AUTHORIZATION, "")
         client = self._by_header.get(header) or self._authenticate(header)
         return None if isinstance(client, Reply) else client.mode
 

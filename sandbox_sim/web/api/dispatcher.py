@@ -14,7 +14,6 @@ from sandbox_sim.domain.control.faults import Fault
 from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
 from sandbox_sim.domain.redaction import needs_no_masking, redact_text
 from sandbox_sim.domain.response_codes import Code, Reply
-from sandbox_sim.domain.vocabulary import Operation
 from sandbox_sim.gateway.activity_log import ActivityLog
 from sandbox_sim.gateway.control.fault_selection import Faults
 from sandbox_sim.gateway.control.journal import Journal
@@ -26,7 +25,7 @@ from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
 from sandbox_sim.web.api.responses import Answer, explain, render
 from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
 from sandbox_sim.web.public_address import PublicAddress
-from sandbox_sim.web.transport.requests import IncomingRequest
+from sandbox_sim.web.transport.requests import IncomingRequest, ReadBody
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -71,81 +70,68 @@ class Dispatcher:
         self._public_address = public_address
         self._reject_status = reject_status
 
-    async def handle(self, request: IncomingRequest) -> Answer:
-        """Answer any request; its callback is released when the answer is written (D16)."""
+    async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> Answer:
+        """Answer any request; its callback is released when the answer is written (D16).
+
+        body: the whole body, or what reads it where it may not have come yet.
+        """
         call: Call | None = None
         fault: Fault | None = None
         mode: ServiceMode | None = None
         at, began = self._clock.now(), self._clock.monotonic()
+        path = self.paths.get(request.path)
+        # Without a body, only a path or a method that is none of the interface has to be masked.
+        is_plain = path is not None and request.method == hdrs.METH_POST
         try:
             admitted = self._authentication.admit(request.headers)
             if isinstance(admitted, Reply):
                 reply, mode = admitted, self._authentication.mode_of(request.headers)
             else:
                 mode = admitted.mode
-                path = self._path(request)
-                if hdrs.EXPECT in request.headers:
-                    await expect(request)
-                raw = await request.read()
+                path = self._of_interface(path, request)
+                raw, received_at = body, at
+                if not isinstance(raw, bytes):
+                    raw, received_at = await _read(request, raw), self._clock.now()
+                is_plain = needs_no_masking(raw)
                 address = partial(self._public_address, request)
-                call = Call(admitted, raw, address, needs_no_masking(raw), path.operation)
-                is_live = mode is _LIVE
-                if self._faults.loaded and not is_live:
+                call = Call(admitted, raw, received_at, address, is_plain, path.operation)
+                if self._faults.loaded and mode is not _LIVE:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
-                    reply = await (path.live_handler if is_live else path.handler)(call)
-                    if remarks := call.warnings + form_type(request.headers):
-                        reply = reply._replace(warnings=reply.warnings + remarks)
+                    reply = await (path.live_handler if mode is _LIVE else path.handler)(call)
+                    reply = _with_remarks(reply, call.warnings + form_type(request.headers))
                 else:
                     reply = fault.refusal()
         except ConnectionError:
             raise
         except Exception as error:
-            reply = _failure(request, self._operation(request), call, error)
-        plain = self._has_known_path(request) if call is None else call.is_plain
-        reply = _in_words(reply, fault, plain=plain)
+            reply = _failure(request, path, call, error)
+        reply = reply if fault is None else fault.apply_to(reply)
+        reply = reply if is_plain else reply.redacted()
         request_id = self._ids.request_id()
-        # An answer may be written before the body of the request arrives (D9). The client may then
-        # not send the body, and the next request would be read as the body. So the connection ends.
-        answer = render(
-            reply,
-            request_id,
-            reject_status=self._reject_status,
-            keep_alive=request.content.is_eof(),
-        )
+        answer = render(reply, request_id, self._reject_status)
         try:
             if fault is not None:
                 answer = await self._fault_injection.apply(answer, fault)
-            duration_ms = (self._clock.monotonic() - began) * 1000
-            entry = _entry(
-                request_id, at, request, call, reply, answer, duration_ms, mode, plain=plain
-            )
+            duration = self._clock.monotonic() - began
+            entry = _entry(request_id, at, request, call, reply, answer, duration, mode)
+            entry = entry if is_plain else redacted(entry, b"" if call is None else call.raw)
             self._journal.note(entry)
             await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
                 self._gate.release(reply.awaited_by)
-        counted = request.path if request.path in self.paths else _OTHER_PATH
-        self._activity.requests[counted, entry.code] += 1
+        self._activity.requests[request.path if path else _OTHER_PATH, entry.code] += 1
         explain(entry, self._activity)
         return answer
 
-    def _has_known_path(self, request: IncomingRequest) -> bool:
-        """Whether method and path are of the interface, so that neither has to be masked."""
-        return request.path in self.paths and request.method == hdrs.METH_POST
-
-    def _path(self, request: IncomingRequest) -> Path:
-        path = self.paths.get(request.path)
+    def _of_interface(self, path: Path | None, request: IncomingRequest) -> Path:
+        """The path. Raises what answers a path or a method that is none of the interface."""
         if path is None:
             raise Refused(no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
-
-    def _operation(self, request: IncomingRequest) -> Operation | None:
-        """The operation of the request's path; None if only the body tells, or no such path is."""
-        path = self.paths.get(request.path)
-        return None if path is None else path.operation
 
     async def _choose_fault(self, call: Call) -> Fault | None:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
@@ -158,11 +144,8 @@ class Dispatcher:
         return fault
 
 
-def _in_words(reply: Reply, fault: Fault | None, *, plain: bool) -> Reply:
-    """The reply with the words of the fault; redacted unless the request is plain."""
-    if fault is not None:
-        reply = fault.apply_to(reply)
-    return reply if plain else reply.redacted()
+def _with_remarks(reply: Reply, remarks: tuple[str, ...]) -> Reply:
+    return reply._replace(warnings=reply.warnings + remarks) if remarks else reply
 
 
 def _entry(
@@ -172,10 +155,8 @@ def _entry(
     call: Call | None,
     reply: Reply,
     answer: Answer,
-    duration_ms: float,
+    duration_s: float,
     mode: ServiceMode | None,
-    *,
-    plain: bool,
 ) -> Entry:
     """The journal entry of a request; without a call its body was not read."""
     service_id, operation, transaction_id, raw = (
@@ -183,7 +164,7 @@ def _entry(
         if call is None
         else (call.service_id, call.operation, call.transaction_id, call.raw)
     )
-    entry = Entry(
+    return Entry(
         request_id,
         at,
         service_id,
@@ -198,16 +179,19 @@ def _entry(
         reply.why,
         reply.warnings,
         answer.body,
-        duration_ms,
+        duration_s * 1000,
         mode,
     )
-    return entry if plain else redacted(entry, raw)
 
 
 def _failure(
-    request: IncomingRequest, operation: Operation | None, call: Call | None, error: Exception
+    request: IncomingRequest, path: Path | None, call: Call | None, error: Exception
 ) -> Reply:
-    """The reply to an exception (D5); the call gets the fields that can be read of its body."""
+    """The reply to an exception (D5); the call gets the fields that can be read of its body.
+
+    path: that of the request; None if the interface has no such path.
+    """
+    operation = None if path is None else path.operation
     if call is not None:
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
@@ -238,6 +222,13 @@ def _failure(
             return Reply(
                 Code.SERVER_ERROR, "errors", "a fault of the server; the traceback stands above"
             )
+
+
+async def _read(request: IncomingRequest, read: ReadBody) -> bytes:
+    """The body, for which the client may wait to be asked."""
+    if hdrs.EXPECT in request.headers:
+        await expect(request)
+    return await read()
 
 
 async def expect(request: IncomingRequest) -> None:

@@ -80,7 +80,8 @@ class _Lost(Answer):
     def __init__(
         self, answer: Answer, lose: Callable[[asyncio.Transport], Awaitable[None]]
     ) -> None:
-        super().__init__(answer.status, "", answer.body, keep_alive=False)
+        super().__init__(answer.status, "", answer.body)
+        self.keep_alive = False
         self._lose = lose
         self._transport: asyncio.Transport | None = None
 

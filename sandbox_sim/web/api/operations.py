@@ -5,6 +5,7 @@ Source: service.1 to service.7, endpoint.1 to endpoint.12.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -51,6 +52,7 @@ class Refused(Exception):
 class Call:
     """A request of a client that is allowed; reading the body fills in the last four fields.
 
+    received_at: gateway time when the whole body was there, UTC.
     public_address: returns the address that we are served at, for addresses in an answer.
     is_plain: certainly no part of the body has to be masked before it is kept (D38).
     warnings: remarks about the body, beside those of its operation.
@@ -58,6 +60,7 @@ class Call:
 
     client: Client
     raw: bytes
+    received_at: datetime
     public_address: Callable[[], str]
     is_plain: bool
     operation: Operation | None = None
@@ -90,10 +93,11 @@ class Call:
         return body
 
     def _of_service(self, body: request_models.Body) -> None:
-        self.service_id = body.service_id
+        # Each attribute is read once: a model looks it up the long way.
+        self.service_id = service_id = body.service_id
         if body.__pydantic_extra__:
             self.warnings = misspelt(body)
-        refusal = service_refusal(self.client, body.service_id)
+        refusal = service_refusal(self.client, service_id)
         if refusal is not None:
             raise Refused(refusal)
 
@@ -160,9 +164,10 @@ class Operations:
         return self._pay(call, call.parsed(request_models.Airtime))
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
-        call.operation, call.transaction_id = body.operation, body.transaction_id
+        payment = body.payment()
+        call.operation, call.transaction_id = payment.operation, payment.transaction_id
         return self._payments.submit(
-            body.payment(), call.client, call.public_address, is_plain=call.is_plain
+            payment, call.client, call.received_at, call.public_address, is_plain=call.is_plain
         )
 
     async def get_transaction_status(self, call: Call) -> Reply:

@@ -1,6 +1,7 @@
 """The one place where an answer of the gateway is written, and the words of the log about it."""
 
 import logging
+from collections.abc import Awaitable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -26,23 +27,27 @@ class Answer:
 
     It stands in for `web.Response` because that takes a tenth of the time of a request.
     headers: whole lines, beside those that every answer has.
+    keep_alive: whether the connection may stay open after it; `prepare` decides.
+    is_written: whether `prepare` has written it, so that `write_eof` has nothing to do.
     """
 
-    __slots__ = ("_headers", "_written", "body", "keep_alive", "status")
+    __slots__ = ("_headers", "body", "is_written", "keep_alive", "status")
 
-    def __init__(self, status: int, headers: str, body: bytes, *, keep_alive: bool) -> None:
-        self.keep_alive = keep_alive
+    def __init__(self, status: int, headers: str, body: bytes) -> None:
+        self.keep_alive = True
         self.status = status
         self._headers = headers
         self.body = body
-        self._written = False
+        self.is_written = False
 
-    async def prepare(self, request: IncomingRequest) -> None:
-        """Write head and body with the writer of the request."""
-        if self._written:
-            return
-        self._written = True
-        self.keep_alive = self.keep_alive and bool(request.keep_alive)
+    def prepare(self, request: IncomingRequest) -> Awaitable[None]:
+        """Write head and body with the writer of the request, the first time it is called."""
+        if self.is_written:
+            return self.write_eof()
+        self.is_written = True
+        # An answer may be written before the body of its request arrives (D9). The client may then
+        # not send the body, and the next request would be read as the body. So the connection ends.
+        self.keep_alive = self.keep_alive and request.keep_alive and request.content.is_eof()
         version, body = request.version, self.body
         head = (
             f"{_first_lines(version, self.status)}Content-Length: {len(body)}\r\n"
@@ -50,11 +55,13 @@ class Answer:
         )
         if self.keep_alive != (version >= HttpVersion11):
             head += f"Connection: {'keep-alive' if self.keep_alive else 'close'}\r\n"
-        whole = head.encode() + b"\r\n"
-        await request.writer.write_eof(whole if request.method == hdrs.METH_HEAD else whole + body)
+        written = head.encode() + b"\r\n"
+        if request.method != hdrs.METH_HEAD:
+            written += body
+        return request.writer.write_eof(written)
 
     async def write_eof(self) -> None:
-        """`prepare` has written it all."""
+        """Do nothing, because `prepare` has written it all."""
 
 
 @lru_cache(maxsize=256)
@@ -66,9 +73,7 @@ def _first_lines(version: HttpVersion, status: int) -> str:
     )
 
 
-def render(
-    reply: Reply, request_id: str, *, reject_status: int = 200, keep_alive: bool = True
-) -> Answer:
+def render(reply: Reply, request_id: str, reject_status: int = 200) -> Answer:
     """Make the answer of a reply. No other function does this.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
@@ -87,7 +92,7 @@ def render(
     )
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
-    return Answer(status, headers, body, keep_alive=keep_alive)
+    return Answer(status, headers, body)
 
 
 def _plain_body(code: str, message: str) -> bytes:

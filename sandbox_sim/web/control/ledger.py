@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NotRequired, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -13,7 +13,6 @@ from sandbox_sim.domain.ledger import REASONS, Account, Audit, LedgerQuery, Post
 from sandbox_sim.domain.timestamps import Timestamp, iso
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
 from sandbox_sim.gateway.ledger.live_ledger import BookState, LiveLedger
-from sandbox_sim.gateway.networks.manual_actions import LiveActions
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.control.input_models import (
     LARGEST_INTEGER,
@@ -24,6 +23,9 @@ from sandbox_sim.web.control.input_models import (
 )
 from sandbox_sim.web.control.input_parsing import BadInput
 from sandbox_sim.web.routes import Answer, Body, Query, Route
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.manual_actions import LiveActions
 
 MAX_TOPUP = 1_000_000_000
 
@@ -151,7 +153,7 @@ class LedgerRoutes:
     """The accounts of every service."""
 
     def __init__(
-        self, ledger: Ledger, live: LiveActions | None = None, books: LiveLedger | None = None
+        self, ledger: Ledger, live: "LiveActions | None" = None, books: LiveLedger | None = None
     ) -> None:
         self._ledger = ledger
         self._live = live

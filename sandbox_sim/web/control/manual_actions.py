@@ -1,7 +1,7 @@
 """What a user does by hand under `/_sandbox/`: reset, settle, resend, empty the journal."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -15,7 +15,6 @@ from sandbox_sim.domain.payments.transactions import Status, TransactionView
 from sandbox_sim.gateway.control.manual_actions import ManualActions
 from sandbox_sim.gateway.control.record_ids import RecordIds
 from sandbox_sim.gateway.control.record_search import Records
-from sandbox_sim.gateway.networks.manual_actions import Decision, LiveActions
 from sandbox_sim.http_addresses import EXPECTED
 from sandbox_sim.web.api.address_fields import WebAddress
 from sandbox_sim.web.control.errors import (
@@ -41,6 +40,9 @@ from sandbox_sim.web.control.records import (
 )
 from sandbox_sim.web.control.status_words import StatusWord, worded
 from sandbox_sim.web.routes import Answer, Body, Query, Route
+
+if TYPE_CHECKING:  # serve starts faster without what only production needs
+    from sandbox_sim.gateway.networks.manual_actions import LiveActions
 
 _SETTLED: Final = ("000", "001", "003")
 
@@ -86,7 +88,7 @@ class ManualActionRoutes:
         records: Records,
         ids: RecordIds,
         manual_actions: ManualActions,
-        live: LiveActions | None = None,
+        live: "LiveActions | None" = None,
     ) -> None:
         self._records = records
         self._live = live
@@ -170,6 +172,8 @@ class ManualActionRoutes:
             return error_response(BAD_REQUEST, text)
         if self._live is None:
             return error_response(PRODUCTION, "Production is off, so nothing of mode P is settled")
+        from sandbox_sim.gateway.networks.manual_actions import Decision  # noqa: PLC0415 -- only here
+
         decision = Decision(Status(asked.status), str(asked.by), str(asked.reason))
         try:
             settled = await self._live.settle(network_id, decision)

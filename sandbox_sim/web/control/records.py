@@ -5,7 +5,7 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -27,7 +27,6 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.control.errors import (
     AMBIGUOUS,
     BAD_REQUEST,
@@ -40,6 +39,9 @@ from sandbox_sim.web.control.input_models import LARGEST_INTEGER, Input, PageQue
 from sandbox_sim.web.control.input_parsing import BadInput
 from sandbox_sim.web.control.waits import answer_of_wait
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Route
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.live_records import LiveRecords
 
 
 class RecordKind(NamedTuple):
@@ -107,7 +109,7 @@ class Count(TypedDict):
 class RecordRoutes:
     """Finds what the gateway has done."""
 
-    def __init__(self, records: Records, ids: RecordIds, live: LiveRecords | None = None) -> None:
+    def __init__(self, records: Records, ids: RecordIds, live: "LiveRecords | None" = None) -> None:
         self._records = records
         self._ids = ids
         self._live = live

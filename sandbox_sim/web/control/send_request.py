@@ -64,8 +64,8 @@ class SendRoutes:
         if client is None:
             text = f"no credentials of mode S are for service_id {service_id}"
             return error_response(NO_CREDENTIALS, text)
-        sent = _LocalRequest(asked.path, client, json.dumps(asked.body).encode(), request)
-        await self._dispatcher.handle(sent)
+        sent = _LocalRequest(asked.path, client, request)
+        await self._dispatcher.handle(sent, json.dumps(asked.body).encode())
         return sent.writer.answer()
 
 
@@ -108,7 +108,7 @@ class _LocalRequest:
     keep_alive: ClassVar = True
     content: ClassVar = EMPTY_PAYLOAD
 
-    def __init__(self, path: str, client: Client, body: bytes, behind: web.Request) -> None:
+    def __init__(self, path: str, client: Client, behind: web.Request) -> None:
         pair = base64.b64encode(f"{client.client_key}:{client.secret_key}".encode()).decode()
         self.path = path
         self.scheme = behind.scheme
@@ -116,11 +116,6 @@ class _LocalRequest:
             {hdrs.AUTHORIZATION: f"Basic {pair}", hdrs.USER_AGENT: _USER_AGENT}
         )
         self.writer = _Kept()
-        self._body = body
         real = behind.transport
         name = None if real is None else real.get_extra_info("sockname")
         self.transport = None if name is None else asyncio.Transport({"sockname": name})
-
-    async def read(self) -> bytes:
-        """The body."""
-        return self._body

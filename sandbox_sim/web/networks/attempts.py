@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -12,10 +12,12 @@ from sandbox_sim.domain.networks import attempt_views
 from sandbox_sim.domain.networks.attempt_views import NetworkAttemptView
 from sandbox_sim.domain.networks.attempts import AttemptQuery
 from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.control.input_models import ServiceListQuery
 from sandbox_sim.web.control.input_parsing import BadInput
 from sandbox_sim.web.routes import Answer, Query, Route
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.live_records import LiveRecords
 
 _NO_NUL = r"^[^\x00]*$"  # no database takes it
 _TIME: Final[JsonDict] = {"format": "date-time"}
@@ -62,7 +64,7 @@ class AttemptPage(TypedDict):
 class AttemptRoutes:
     """Lists the attempts at networks; without production there are none."""
 
-    def __init__(self, live: LiveRecords | None) -> None:
+    def __init__(self, live: "LiveRecords | None") -> None:
         self._live = live
 
     def routes(self) -> Sequence[Route]:

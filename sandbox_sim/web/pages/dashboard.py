@@ -7,7 +7,7 @@ static/dashboard.js asks for the same address again when something happens, and 
 
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aiohttp import web
 
@@ -22,7 +22,6 @@ from sandbox_sim.gateway.control.clock_view import shown as clock_shown
 from sandbox_sim.gateway.control.record_search import Records
 from sandbox_sim.gateway.control.user_rules import UserRules
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.gateway.networks.network_overview import NetworkOverview
 from sandbox_sim.gateway.ports import Clock, Store
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
@@ -37,6 +36,9 @@ from sandbox_sim.web.pages.timeline import Settings
 from sandbox_sim.web.pages.troubles import troubles_of
 from sandbox_sim.web.public_address import PublicAddress
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.live_records import LiveRecords
 
 VIEWS: Final = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
 # The view that production adds.
@@ -86,7 +88,7 @@ class DashboardRoutes:
         settings: Settings,
         public_address: PublicAddress,
         *,
-        live: LiveRecords | None,
+        live: "LiveRecords | None",
         networks: NetworkOverview | None,
         needs_login: bool,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sandbox_sim.domain.ledger import LedgerQuery, shown
 from sandbox_sim.domain.vocabulary import Operation
@@ -15,7 +15,6 @@ from sandbox_sim.gateway.control.record_search import (
 )
 from sandbox_sim.gateway.control.searches import Kind
 from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.control.input_models import LARGEST_INTEGER
 from sandbox_sim.web.pages.production.live_timeline import live_steps
 from sandbox_sim.web.pages.rows import Badge
@@ -27,6 +26,9 @@ from sandbox_sim.web.pages.timeline import (
     of_payment,
     of_request,
 )
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.live_records import LiveRecords
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
@@ -41,7 +43,7 @@ class Details:
     live: the records of production; None where it is off.
     """
 
-    def __init__(self, records: Records, ledger: Ledger, live: LiveRecords | None) -> None:
+    def __init__(self, records: Records, ledger: Ledger, live: "LiveRecords | None") -> None:
         self._records = records
         self._ledger = ledger
         self._live = live

@@ -1,7 +1,7 @@
 """Pages of the lists: searched, newest first, and bounded however many records there are."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sandbox_sim.domain.response_codes import ACCEPTED
 from sandbox_sim.domain.vocabulary import Operation
@@ -13,7 +13,6 @@ from sandbox_sim.gateway.control.record_search import (
     Records,
 )
 from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.pages.production.waiting_rows import WAITING, waiting_rows
 from sandbox_sim.web.pages.rows import (
     Row,
@@ -25,6 +24,9 @@ from sandbox_sim.web.pages.rows import (
 )
 from sandbox_sim.web.pages.search import Facts, Search
 from sandbox_sim.web.pages.texts import Texts
+
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.live_records import LiveRecords
 
 PAGE_SIZE: Final = 50
 # One page reads at most so many records of a kind, so a search for what is not there ends soon.
@@ -95,7 +97,7 @@ class Listing:
     live: the records of production; None where it is off.
     """
 
-    def __init__(self, records: Records, text: Texts, live: LiveRecords | None) -> None:
+    def __init__(self, records: Records, text: Texts, live: "LiveRecords | None") -> None:
         self._records = records
         self._text = text
         self._live = live

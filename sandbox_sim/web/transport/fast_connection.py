@@ -34,7 +34,7 @@ _END_OF_HEAD: Final = b"\r\n\r\n"
 class PlainRequest:
     """A plain request with its whole body; the dispatcher takes it like a request of aiohttp's."""
 
-    __slots__ = ("_body", "headers", "path", "writer")
+    __slots__ = ("body", "headers", "path", "writer")
 
     method: ClassVar = hdrs.METH_POST
     version: ClassVar = HttpVersion11
@@ -47,7 +47,7 @@ class PlainRequest:
         self.path = path
         self.headers = headers
         self.writer = writer
-        self._body = body
+        self.body = body
 
     @property
     def transport(self) -> asyncio.Transport | None:
@@ -61,13 +61,12 @@ class PlainRequest:
         secured = transport is not None and transport.get_extra_info("sslcontext") is not None
         return "https" if secured else "http"
 
-    async def read(self) -> bytes:
-        """The body."""
-        return self._body
-
 
 class Connection(BaseProtocol):
     """A connection until aiohttp's protocol takes it over; it answers one request at a time.
+
+    One task answers all requests of the connection, because a new task for each of them costs more
+    than a future to wait for the next one.
 
     opened: all connections of this class that are open. clients: all open connections of any
     class. successor: makes the protocol that takes over. max_body_bytes: a request with a larger
@@ -75,17 +74,19 @@ class Connection(BaseProtocol):
     """
 
     __slots__ = (
-        "_answering",
         "_clients",
         "_closing",
         "_dispatcher",
         "_early",
+        "_is_answering",
         "_most_bytes",
+        "_next_request",
         "_opened",
         "_pieces",
         "_request",
         "_size",
         "_successor",
+        "_task",
         "_used",
         "_write_batcher",
         "half_closed",
@@ -119,7 +120,10 @@ class Connection(BaseProtocol):
         self._pieces: list[bytes] = []
         self._size = 0
         self._request: tuple[RawRequestMessage, StreamReader] | None = None
-        self._answering: asyncio.Task[None] | None = None
+        # The task that answers, from the first request on, and what it waits for between two.
+        self._task: asyncio.Task[None] | None = None
+        self._next_request: asyncio.Future[PlainRequest] | None = None
+        self._is_answering = False
         # Bytes that came while a request was being answered.
         self._early = b""
         self._closing = False
@@ -142,7 +146,7 @@ class Connection(BaseProtocol):
         """Parse the bytes, or keep them while a request is answered or the client reads slowly."""
         self._used = True
         self._clients.note_use(self)
-        if self._answering is None and not self._paused:
+        if not (self._is_answering or self._paused):
             self._read(data)
         else:
             self._early += data
@@ -151,7 +155,7 @@ class Connection(BaseProtocol):
     def eof_received(self) -> bool:
         """The client has ended its side; True keeps ours open for answers to whole requests."""
         self.half_closed = True
-        unanswered = self._answering is not None or bool(self._early)
+        unanswered = self._is_answering or bool(self._early)
         if not unanswered:
             self.close()
         return unanswered and can_half_close(self.transport)
@@ -176,14 +180,14 @@ class Connection(BaseProtocol):
     def close(self) -> None:
         """Close the connection as soon as the current request is answered."""
         self._closing = True
-        if self._answering is None and self.transport is not None:
+        if not self._is_answering and self.transport is not None:
             self._write_batcher.flush()
             self.transport.close()
 
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
-        return self._answering is None
+        return not self._is_answering
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -193,15 +197,15 @@ class Connection(BaseProtocol):
 
     def close_unused(self) -> None:
         """Close the connection if it is idle and nothing came since the last call."""
-        if not self._used and self._answering is None:
+        if not self._used and not self._is_answering:
             self.close()
         self._used = False
 
     async def shutdown(self, timeout: float | None) -> None:
         """Close when the current request is answered; cancel it after `timeout` seconds."""
         self.close()
-        if self._answering is not None:
-            _, late = await asyncio.wait([self._answering], timeout=timeout)
+        if self._is_answering and self._task is not None:
+            _, late = await asyncio.wait([self._task], timeout=timeout)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -235,8 +239,7 @@ class Connection(BaseProtocol):
                 self._hand_over()  # bytes of a next request are there already
                 return
             self._pieces, self._size, self._request = [], 0, None
-            request = PlainRequest(head.path, head.headers, content, self)
-            self._answering = self._loop.create_task(self._answer(request))
+            self._answer(PlainRequest(head.path, head.headers, content, self))
 
     def _is_plain(self, head: RawRequestMessage) -> bool:
         return (
@@ -247,29 +250,44 @@ class Connection(BaseProtocol):
             and hdrs.EXPECT not in head.headers
         )
 
-    async def _answer(self, request: PlainRequest) -> None:
-        keep_alive = False
-        try:
-            answer = await self._dispatcher.handle(request)
-            await answer.write_eof()
-            keep_alive = answer.keep_alive
-        except ConnectionError:
-            log.debug("a client closed the connection before it had its answer")
-        except Exception:
-            log.exception("a request failed")
-        finally:
-            self._answering = None
-            if self._closing or not keep_alive:
-                self.close()
-        self._read_early_bytes()
+    def _answer(self, request: PlainRequest) -> None:
+        """Give a request to the task, which starts with the first one."""
+        self._is_answering = True
+        if self._next_request is None:
+            self._task = self._loop.create_task(self._answer_all(request))
+        else:
+            self._next_request.set_result(request)
+
+    async def _answer_all(self, request: PlainRequest) -> None:
+        """Answer this request and each that follows, until the connection closes."""
+        while True:
+            keep_alive = False
+            try:
+                answer = await self._dispatcher.handle(request, request.body)
+                if not answer.is_written:
+                    await answer.write_eof()
+                keep_alive = answer.keep_alive
+            except ConnectionError:
+                log.debug("a client closed the connection before it had its answer")
+            except Exception:
+                log.exception("a request failed")
+            finally:
+                self._is_answering = False
+                if self._closing or not keep_alive:
+                    self.close()
+            if self._closing:
+                return
+            self._next_request = self._loop.create_future()
+            self._read_early_bytes()
+            request = await self._next_request
 
     def _read_early_bytes(self) -> None:
         """Parse what came while a request was being answered, if nothing is in the way."""
-        if self._early and not (self._answering or self._paused or self._closing):
+        if self._early and not (self._is_answering or self._paused or self._closing):
             early, self._early = self._early, b""
             self._resume_transport_reading()
             self._read(early)
-        if self.half_closed and self._answering is None and not self._paused:
+        if self.half_closed and not (self._is_answering or self._paused):
             self.close()
 
     def _hand_over(self) -> None:
@@ -292,3 +310,5 @@ class Connection(BaseProtocol):
         self._opened.discard(self)
         self._clients.remove(self)
         self._parser = self._request = None
+        if self._next_request is not None:
+            self._next_request.cancel()  # ends the task

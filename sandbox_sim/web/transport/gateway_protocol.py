@@ -78,7 +78,9 @@ class GatewayProtocol(DisconnectProtocol):
         else:
             reply = Reply(Code.SERVER_ERROR, "errors", "a fault of the server")
             log.error("a request failed", exc_info=exc)
-        return render(reply, request_id="unread", keep_alive=False)  # type: ignore[return-value]
+        answer = render(reply, request_id="unread")
+        answer.keep_alive = False
+        return answer  # type: ignore[return-value]
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Log a fault of the server.

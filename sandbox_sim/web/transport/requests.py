@@ -1,7 +1,7 @@
 """What the dispatcher needs of a request; aiohttp's requests and `PlainRequest` both have it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 from aiohttp import HttpVersion
@@ -46,5 +46,6 @@ class IncomingRequest(Protocol):
     @property
     def content(self) -> Content: ...
 
-    async def read(self) -> bytes:
-        """The whole body."""
+
+# Returns the whole body of a request when it has come.
+ReadBody = Callable[[], Awaitable[bytes]]

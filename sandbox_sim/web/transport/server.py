@@ -175,13 +175,12 @@ class GatewayRunner(web.AppRunner):
         ours, dispatcher, pages = self.app[OURS], self.app[DISPATCHER], self.app[BROWSER_PAGES]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
-            # aiohttp's protocol asks a response for no more than an `Answer` has.
-            chosen: Callable[[Any], Awaitable[web.StreamResponse | Answer]] = dispatcher.handle
             if request.path.startswith(ours):
-                chosen = control
-            elif pages.takes(request):
-                chosen = pages.answer
-            return chosen(request)
+                return control(request)
+            if pages.takes(request):
+                return pages.answer(request)
+            # aiohttp's protocol asks a response for no more than an `Answer` has.
+            return dispatcher.handle(request, request.read)
 
         return handle
 

@@ -143,7 +143,7 @@ async def test_another_service_or_inbox_is_not_looked_at(
     for each in waits:
         each.cancel()
     await asyncio.wait(waits)
-    assert not server.waiters
+    assert not server.waiters.waiting
 
 
 async def test_it_goes_on_after_a_reset(server: Server) -> None:

@@ -67,7 +67,7 @@ async def test_what_is_there_is_found_at_once(waiters: Waiters, store: Searched)
     store.records = [record("A")]
 
     assert await wait(waiters, store) == Came([record("A")], 1)
-    assert not waiters
+    assert not waiters.waiting
 
 
 async def test_what_does_not_match_leads_to_no_search(waiters: Waiters, store: Searched) -> None:
@@ -155,7 +155,7 @@ async def test_a_record_that_another_waits_for_is_not_shown(
     for each in (waiting, another):
         each.cancel()
     await turns()
-    assert not waiters
+    assert not waiters.waiting
 
 
 async def test_a_record_that_ceases_to_match_does_not_count(
@@ -241,12 +241,12 @@ async def test_what_a_reset_forgot_does_not_count(waiters: Waiters, store: Searc
 async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: Searched) -> None:
     waiting = wait(waiters, store)
     await turns()
-    assert waiters
+    assert waiters.waiting
 
     waiting.cancel()
     await turns()
 
-    assert not waiters
+    assert not waiters.waiting
 
 
 class FakeRelay:

@@ -131,11 +131,13 @@ class Desk:
         self.notifications = NetworkNotifications(*parts, self.networks, self.recorder)
         self.sms = LiveSms(*parts, ids, self.networks, self.recorder)
         self.gate = ProcessAnswerGate()
-        self.payments = Payments(*parts, ids, self.gate, {ServiceMode.PRODUCTION: self.processor})
+        processors = {ServiceMode.PRODUCTION: self.processor}
+        self.payments = Payments(self.store, ids, self.gate, processors)
 
     async def pay(self, **fields: Any) -> Reply:
         payment = transaction(**fields).payment
-        reply = await self.payments.submit(payment, CLIENT, lambda: "http://gateway.test")
+        address, now = (lambda: "http://gateway.test"), self.clock.now()
+        reply = await self.payments.submit(payment, CLIENT, now, address)
         assert reply.awaited_by is not None
         self.gate.release(reply.awaited_by)
         return reply

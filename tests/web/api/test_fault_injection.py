@@ -344,7 +344,7 @@ class TestTimeout:
         return {
             task
             for task in asyncio.all_tasks()
-            if getattr(task.get_coro(), "__name__", None) in {"_handle_request", "_answer"}
+            if getattr(task.get_coro(), "__name__", None) in {"_handle_request", "_answer_all"}
         }
 
     async def test_moving_gateway_time_does_not_end_it(

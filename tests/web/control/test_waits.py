@@ -112,11 +112,11 @@ async def test_it_ends_when_its_client_closes_the_connection(
     body = b'{"timeout_s": 600}'
     head = f"POST /_sandbox/{path}/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}"
     writer.write(head.encode() + b"\r\n\r\n" + body)
-    await eventually(lambda: bool(registered))
+    await eventually(lambda: bool(registered.waiting))
 
     await leave(writer)
 
-    await eventually(lambda: not registered)
+    await eventually(lambda: not registered.waiting)
     assert (await sandbox.collect()).code == "202"
 
 

@@ -125,6 +125,28 @@ async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> No
     writer.close()
 
 
+@pytest.mark.parametrize("last", ["a hang-up", "a request that is not plain"])
+async def test_one_task_answers_all_requests_and_ends_with_the_connection(
+    sandbox: Sandbox, last: str
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    tasks = set()
+    for _ in range(3):
+        writer.write(PLAIN)
+        await reader.readuntil(b'"202"}')
+        tasks |= {connection._task for connection in connections(sandbox)}
+    (task,) = tasks
+    assert task is not None
+
+    if last == "a hang-up":
+        writer.close()
+    else:
+        writer.write(REQUESTS["ours"])
+
+    await eventually(task.done)
+    writer.close()
+
+
 class TestUnused:
     async def test_it_is_closed_in_the_end(
         self, monkeypatch: pytest.MonkeyPatch, start_sandbox: StartSandbox
@@ -281,7 +303,7 @@ async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox)
     await eventually(lambda: connection._early == PLAIN)
     for _ in range(20):
         await asyncio.sleep(0)
-    assert connection._answering is None
+    assert connection.is_idle
 
     connection.resume_writing()
     assert b"202" in await reader.readline()

@@ -1,18 +1,20 @@
 """The list of what waits for a person in mode P: `is:waiting` in the search of payments. D39."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.networks.live_records import LiveRecords
 from sandbox_sim.web.pages.rows import Badge, Row, Shown, payment_row
 from sandbox_sim.web.pages.search import Facts, Search, facts_of
 from sandbox_sim.web.pages.texts import Texts
 
+if TYPE_CHECKING:
+    from sandbox_sim.gateway.networks.live_records import LiveRecords
+
 WAITING: Final = "waiting"
 
 
-async def waiting_rows(live: LiveRecords, search: Search, text: Texts) -> Sequence[Row]:
+async def waiting_rows(live: "LiveRecords", search: Search, text: Texts) -> Sequence[Row]:
     """The rows of all payments and SMS that wait for a person and match, newest first."""
     found = (
         _row(each, text)
