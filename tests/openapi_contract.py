@@ -17,6 +17,7 @@ from sandbox_sim.web.routes import Route
 
 Schema = dict[str, Any]
 
+_DOCUMENT = "urn:openapi"
 # The base path and the contract of each server of the tests, by port.
 _contracts: dict[int, tuple[str, "Contract"]] = {}
 _made: dict[ServerFacts, "Contract"] = {}
@@ -54,7 +55,8 @@ class Contract:
 
     def __init__(self, routes: Sequence[Route], facts: ServerFacts) -> None:
         self.document = openapi_document(routes, facts)
-        self._components = _closed(self.document["components"])
+        components = _closed(self.document["components"])
+        self._registry = jsonschema_rs.Registry([(_DOCUMENT, {"components": components})])
         self._validators: dict[tuple[str, str], Any] = {}
         self._patterns = [
             (re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), path)
@@ -114,8 +116,9 @@ class Contract:
         key = (operation, status)
         if key not in self._validators:
             schema = _closed(response["content"]["application/json"].get("schema", {}))
-            whole = {"allOf": [schema], "components": self._components}
-            self._validators[key] = jsonschema_rs.Draft202012Validator(whole)
+            self._validators[key] = jsonschema_rs.Draft202012Validator(
+                schema, registry=self._registry
+            )
         return self._validators[key]
 
 
@@ -131,12 +134,17 @@ def _is_spoiled(headers: Mapping[str, str], body: bytes) -> bool:
 
 
 def _closed(schema: Any) -> Any:
-    """Return the schema with objects that allow only the fields that it names."""
+    """Return the schema with objects that allow only the fields that it names.
+
+    Its references name the document, so that all validators share the components in a registry.
+    """
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     closed = {name: _closed(value) for name, value in schema.items()}
+    if isinstance(closed.get("$ref"), str):
+        closed["$ref"] = _DOCUMENT + closed["$ref"]
     if closed.get("type") == "object" and "properties" in closed:
         closed.setdefault("additionalProperties", False)
     return closed
