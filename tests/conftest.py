@@ -35,7 +35,7 @@ pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 # more examples.
 settings.register_profile("suite", deadline=None, max_examples=12)
 settings.register_profile("wide", deadline=None, max_examples=100)
-settings.register_profile("long", deadline=None, max_examples=500)
+settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("suite")
 
 # Keep compiled code, or each of a hundred processes compiles it again.
