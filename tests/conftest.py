@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -253,25 +253,22 @@ async def sandboxes() -> AsyncIterator[StartSandbox]:
 
     Every answer that its session reads is checked against the OpenAPI document.
     """
-    runners: list[GatewayRunner] = []
-    async with ClientSession(response_class=CheckedResponse) as session:
+    async with AsyncExitStack() as stack:
+        checking = ClientSession(response_class=CheckedResponse)
+        session = await stack.enter_async_context(checking)
 
         async def start(**settings: Any) -> Sandbox:
             chosen = Settings(**{"store": "memory:", **settings})
             gateway = build(chosen, clock=VirtualClock(), ids=RandomIds(seed=1))
             runner = GatewayRunner(gateway.app)
-            runners.append(runner)
+            stack.push_async_callback(runner.cleanup)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             port = runner.addresses[0][1]
             openapi_contract.register(port, gateway, chosen)
             return Sandbox(f"http://127.0.0.1:{port}", gateway, session, runner)
 
-        try:
-            yield start
-        finally:
-            for runner in runners:
-                await runner.cleanup()
+        yield start
 
 
 @pytest.fixture

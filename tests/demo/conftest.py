@@ -6,7 +6,7 @@ import hmac
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -152,8 +152,8 @@ StartDemo = Callable[..., Awaitable[Demo]]
 @asynccontextmanager
 async def demos(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
     """Yield a function that starts a gateway with these settings, and a shop that uses it."""
-    runners: list[web.AppRunner] = []
-    async with ClientSession() as session:
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(ClientSession())
 
         async def start(gateway_url: str = "", **settings: Any) -> Demo:
             chosen = {
@@ -177,17 +177,13 @@ async def demos(start_sandbox: StartSandbox) -> AsyncIterator[StartDemo]:
             )
             shop = Shop(shop_settings, clock=clock)
             runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=1)
-            runners.append(runner)
+            stack.push_async_callback(runner.cleanup)
             await runner.setup()
             await shop.follow_up.stop()  # the tests say when it asks
             await web.SockSite(runner, listener).start()
             return Demo(url, shop, shop_settings, sandbox, session, clock)
 
-        try:
-            yield start
-        finally:
-            for runner in runners:
-                await runner.cleanup()
+        yield start
 
 
 @pytest.fixture
