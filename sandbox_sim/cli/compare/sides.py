@@ -208,8 +208,8 @@ class OwnGateway(NamedTuple):
         """What has come to the inbox of a case, oldest first; waits for the first one."""
         if wait_s:
             asked = {"match": {}, "count": 1, "timeout_s": wait_s}
-            inbox = f"{self.url}/_sandbox/inbox/{side}-{number}"
-            waiting = self.session.post(f"{inbox}/wait", json=asked, timeout=ClientTimeout())
+            address = f"{self.inbox(side)(number)}/wait"
+            waiting = self.session.post(address, json=asked, timeout=ClientTimeout())
             async with waiting as answer:
                 await answer.read()
         name = f"{side}-{number}"

@@ -47,7 +47,11 @@ class LiveOperations:
             raise BadRequest(f"amount {problem}")
         exact, details = payment._replace(amount=amount), models.details_of(body)
         return self._payments.submit(
-            *(exact, call.client, call.received_at, call.public_address, details),
+            exact,
+            call.client,
+            call.received_at,
+            call.public_address,
+            details,
             is_plain=call.is_plain,
         )
 
